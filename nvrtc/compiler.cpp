@@ -90,7 +90,7 @@ unsigned architecture_for(const Compiler& compiler, const Options& options) {
 }
 
 Frame frame(const Compiler& compiler, const Options& options) {
-  // The runtime's header comes before, with its own idea of the compiler.
+  // The compiler includes the runtime's header first, without the macro; the program's text sees it as under NVRTC.
   Frame text{"#define __CUDACC_RTC__\n", ""};
   if (!compiler.nvcc && options.all_device) {
     text.before += "#pragma clang force_cuda_host_device begin\n";

@@ -132,7 +132,7 @@ void check(long segments) {
       expect(&got[static_cast<std::size_t>(c)], host::exact_sum(column.data(), column.size(), 1), "columns", c);
     }
   }
-  // Large: every data set, with the whole grid, and cut in pieces that are merged.
+  // Large arrays: each data set at once, by all blocks, and in pieces that are merged.
   for (int kind = 0; kind < kind_count; ++kind) {
     const std::int64_t n = (1 << 24) + 5;
     fill(data, n, kind);

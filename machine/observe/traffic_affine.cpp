@@ -19,19 +19,19 @@ bool affine_in_closed_form(uint32_t base, uint32_t stride, uint32_t mask, uint32
   const uint32_t unit = std::max(width, kBankBytes);
   const uint32_t banks = kPassBytes / unit;  // wide banks, as many as lanes judged together
   // Loads wider than a word merge groups by rules of their own unless all lanes are on and differ.
-  const bool whole = mask == ~0u;
+  const bool all_lanes = mask == ~0u;
   const uint32_t low = static_cast<uint32_t>(std::countr_zero(mask));
-  if (!whole && (width > kBankBytes || (mask >> low & ((mask >> low) + 1)) != 0)) return false;
+  if (!all_lanes && (width > kBankBytes || (mask >> low & ((mask >> low) + 1)) != 0)) return false;
   if (stride == 0) {
-    if (!whole && width > kBankBytes) return false;
+    if (!all_lanes && width > kBankBytes) return false;
     const uint32_t groups = width <= kBankBytes ? 1 : 32 / banks;
     cost->wavefronts = load && groups > 1 ? groups / 2 : groups;
   } else if (stride % unit == 0) {
-    // k distinct wide words a step apart come back to a bank after banks / gcd(step, banks): 2^period.
+    // Wide words a step apart meet their first bank again after banks / gcd(step, banks) = 2^period of them.
     const uint32_t step = stride / unit;
     const uint32_t period =
         log2_of(banks) - std::min<uint32_t>(static_cast<uint32_t>(std::countr_zero(step)), log2_of(banks));
-    // Addresses repeat only when 2^32 is a divisor of what 32 lanes span: a stride of 2^28 or more.
+    // Addresses repeat where 32 strides are a multiple of 2^32; the form is for others.
     if ((stride & 0x07ff'ffffu) == 0) return false;
     const uint32_t per_group = width <= kBankBytes ? n : banks;
     cost->wavefronts = (((per_group - 1) >> period) + 1) * (width <= kBankBytes ? 1 : 32 / banks);

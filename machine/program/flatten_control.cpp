@@ -43,7 +43,7 @@ void Flattener::leave(bool whole_thread) {
     }
     // @%p exit: branch over it with the guard turned round; the branch stands for the guarded instruction.
     Instruction& over = emit(Kind::branch);
-    over.mode = 1;  // no bra: not among the branches
+    over.mode = 1;  // the program has no `bra` here: it is not counted as one
     over.guard = frame_->registers[static_cast<std::size_t>(in_->guard)];
     over.guard_negated = !in_->guard_negated;
     over.target = static_cast<uint32_t>(out_.code.size() + 1);

@@ -1,5 +1,5 @@
-// Shared memory by native code against the other executors: atomics on its words, what accesses cost whose addresses
-// are known only when they run, and accesses at its edges.
+// Shared memory by native code against the other executors: atomics on its words, the cost of accesses whose addresses
+// are computed at run time, and accesses at its edges.
 #include <random>
 #include <string>
 #include <vector>
@@ -67,8 +67,8 @@ TEST(SharedForms, AtomicsOnWords) {
   EXPECT_EQ(r.report.fault, Fault::none) << r.message();
 }
 
-// Addresses a pattern of which repeats, alternates or is new, by all lanes, runs and any: bank conflicts of each are
-// found once and remembered.
+// Patterns of addresses that repeat, alternate or are new, by all lanes, by runs of lanes and by any. The bank
+// conflicts of each pattern are computed once and remembered.
 using Pattern = uint32_t (*)(uint32_t lane);
 constexpr Pattern kPatterns[] = {[](uint32_t l) { return l * 2654435761u >> 26; },
                                  [](uint32_t) { return 5u; },
@@ -146,7 +146,7 @@ TEST(SharedForms, CostsThatAreFoundWhenTheyRun) {
   }
 }
 
-// Words that a warp has just read, and stores by some lanes after something else has changed them, or the address.
+// Some lanes store to words that their warp has read, after something else has changed the words or the address.
 TEST(SharedForms, StoresAfterLoads) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
   const std::string some = "@%p1 st.shared.u32 [%a], %r13;\n", read = "ld.shared.u32 %r11, [%a];\n";

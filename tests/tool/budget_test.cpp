@@ -1,4 +1,4 @@
-// Budgets: the language, what it is about, and that a budget which a run writes is kept by just that run.
+// Budgets: their language, the figures that they limit, and the budget that a run writes, which only that run keeps.
 #include "tool/figures/budget.h"
 
 #include <gmock/gmock.h>

@@ -236,8 +236,8 @@ TEST(Elf, WhatIsNoExecutableIsSaid) {
   EXPECT_THAT(verdict(arm), HasSubstr("processor"));
 }
 
-// No offset in the file may lead outside it. Run under the address sanitizer this test has teeth.
-// Names come from the file, and a file that is no executable has a reason.
+// Names come from the file, and a file that is no executable has a reason. AddressSanitizer sees offsets that lead
+// outside the file.
 void expect_sound(std::string_view bytes) {
   const Executable e = inspect(bytes);
   for (const std::string& name : e.needed) EXPECT_NE(bytes.find(name), bytes.npos) << name;

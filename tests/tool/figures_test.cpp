@@ -63,7 +63,7 @@ TEST(Findings, TellLonelyLanesFromMisalignedWarps) {
   EXPECT_THAT(findings_for(shifted, "[]").at(0).cause, HasSubstr("do not begin at a multiple of 32"));
 }
 
-// 56 of 64 sectors go, and with them 7 of 8 parts of what L2 takes; then instructions take the longest.
+// The fix saves 56 of 64 sectors, and with them seven eighths of L2's time; then instructions take the longest.
 TEST(Findings, SayWhatAFixSavesOfAnEstimatedTime) {
   const Values lone = {
       {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};

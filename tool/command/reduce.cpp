@@ -16,7 +16,7 @@
 #include "reduce/axes.h"
 #include "reduce/checkpoint.h"
 #include "reduce/csv.h"
-#include "reduce/whole.h"
+#include "reduce/reduction.h"
 #include "tool/command/reduce_ranks.h"
 #include "tool/figures/error.h"
 #include "tool/present/reduce.h"

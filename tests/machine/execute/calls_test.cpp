@@ -190,7 +190,7 @@ TEST(Recursion, AfterAVoteOfSeveralSplits) {
   }
 }
 
-// So do they carry out one product of matrices.
+// Lanes that come to one product of matrices by different ways carry it out together.
 TEST(Recursion, AfterAProductOfSeveralSplits) {
   const auto sums = [](bool apart) {
     const std::string tree =

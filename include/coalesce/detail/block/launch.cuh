@@ -12,8 +12,7 @@ __device__ __forceinline__ std::int64_t divide(std::int64_t i, std::int64_t by) 
   return (i | by) >> 32 == 0 ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by) : i / by;
 }
 
-// Hides how an index came about: a compiler that sees it keeps the places of all loads under way in registers, at all
-// times.
+// Hides how an index was computed. A compiler that sees it keeps the addresses of all loads in flight in registers.
 __device__ __forceinline__ void forget(std::int64_t& index) { asm("" : "+l"(index)); }
 
 // Where row i begins, in elements: rows lie `stride` apart, or are `inner` rows to a plane and the planes `plane`

@@ -16,14 +16,14 @@ namespace coalesce::detail {
 template <class T>
 inline constexpr int longest_tile = sizeof(T) == 1 ? 128 : 32;
 
-// Vectors of one while there are Loads of them for every lane; behind the first smaller one no whole one comes.
+// Vectors in a tile while every lane has Loads of them. Smaller tiles come last.
 template <int Loads, class Source>
 inline constexpr int vectors_of_tile = longest_tile<typename Source::element> / Source::width < 1 ? 1
                                        : longest_tile<typename Source::element> / Source::width < Loads
                                            ? longest_tile<typename Source::element> / Source::width
                                            : Loads;
 
-// Gives `body` Loads vectors by tiles; the first begins at element `first`, each next one `step` further on.
+// Gives Loads vectors to `body` in tiles. The first vector begins at element `first`, each next one `step` elements on.
 template <int Loads, class Source, class Body>
 __device__ __forceinline__ void pass_full_turn(const Source& in,
                                                const typename Source::template vector_of<> (&loaded)[Loads],
@@ -38,9 +38,9 @@ __device__ __forceinline__ void pass_full_turn(const Source& in,
   }
 }
 
-// Gives `body` those of a thread's last vectors that are there, `left` and the threads' number saying which; the first
-// begins at element `first`. By twos where there are two; of larger elements than bytes by fours where there are four
-// (64 bytes under way twice are more than 64 registers hold).
+// Gives a thread's last vectors to `body`: vector k exists if k * threads < left. The first begins at element `first`.
+// Tiles have four vectors where four are left, or two, or one. Bytes go two at a time at most: twice 64 elements exceed
+// 64 registers.
 template <int Loads, class Source, class Index, class Body>
 __device__ __forceinline__ void pass_loaded(const Source& in,
                                             const typename Source::template vector_of<> (&rest)[Loads], Index left,
@@ -75,9 +75,9 @@ __device__ __forceinline__ void pass_loaded(const Source& in,
   }
 }
 
-// Asks for what the warps read first, before they may read it: lines go to L2, where they never are old. So a launch
-// that starts early keeps the memory at work while the one ahead of it folds. Of each of a warp's first `Vectors`
-// vectors of 512 bytes four lanes have a line each. Not of arrays that may be in L2 already.
+// Prefetches into L2, whose lines are never stale, what the warps read first. A launch that starts early thus keeps
+// memory busy while the launch ahead of it folds. Four lanes prefetch the lines of each of a warp's first `Vectors`
+// vectors of 512 bytes. Arrays that may be in L2 already are left out.
 template <int Vectors, class Source>
 __device__ __forceinline__ void prefetch_first(const Source& in, std::int64_t head, std::int64_t vectors,
                                                std::int64_t thread, std::int64_t threads) {
@@ -93,8 +93,7 @@ __device__ __forceinline__ void prefetch_first(const Source& in, std::int64_t he
 #endif
 }
 
-//
-// `before` is called when all is known that does not need the elements, with what is known.
+// `before` is called ahead of the first load, with the elements before the first vector, the vectors, and the thread.
 template <int Loads, int Align, class Source, class Before, class Body>
 __device__ __forceinline__ void read_run(const Source& in, std::int64_t count, std::int64_t thread,
                                          std::int64_t threads, Before&& before, Body&& body) {
@@ -119,15 +118,15 @@ __device__ __forceinline__ void read_run(const Source& in, std::int64_t count, s
       body(one, positions<1>{at, 0});
     }
   }
-  // All lanes of a warp or none: lanes that go on alone would make the warp wait for the memory once more.
+  // All lanes of a warp take a turn, or none: lanes that go on alone would make the warp wait for memory once more.
   for (; (i | 31) + (Loads - 1) * threads < vectors; i += Loads * threads) {
     vector loaded[Loads];
 #pragma unroll
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
     pass_full_turn(in, loaded, head + i * width, threads * width, body);
   }
-  // Cleared: otherwise, within a loop, elements that are not loaded keep the previous turn's values, and their
-  // registers stay live.
+  // The vectors are cleared. Otherwise, within a loop, those that are not loaded keep the previous turn's values and
+  // their registers.
   vector rest[Loads] = {};
 #pragma unroll
   for (int k = 0; k < Loads; ++k) in.fetch_if(i + k * threads < vectors, head + (i + k * threads) * width, rest[k]);

@@ -9,7 +9,8 @@
 
 namespace coalesce::detail::exact {
 
-// A thread's columns: `width` sums, of `loads` rows that are under way; `blocks` of a multiprocessor. Measured.
+// A thread's columns: `width` sums, with `loads` rows in flight. `blocks` fit a multiprocessor. The figures are
+// measured.
 template <class Input>
 struct window_columns {
   using element = typename Input::element;
@@ -20,7 +21,8 @@ struct window_columns {
   window_losses losses;
   windows<parts> sum[width];
 
-  // For numbers up to those with the bits `most` has of the largest; room for 2^13 of them.
+  // Places the windows for numbers whose exponent is at most that of `most`, the largest number's bits. 2^13 of them
+  // fit.
   __device__ __forceinline__ void place(unsigned most) {
     places.set(field_of<Input>(most), 14);
 #pragma unroll
@@ -96,7 +98,7 @@ struct short_column_sums {
 // More than so many columns that do not fit are not listed: all are added again.
 inline constexpr std::int64_t most_columns_listed = 1024;
 
-// A column's sum is written; or the column listed.
+// Writes a column's sum, or lists the column.
 template <class Input, class R>
 __device__ __forceinline__ void finish_column(const short_column_sums<Input, R>& problem, std::int64_t result,
                                               const window_sum& sum) {
@@ -106,7 +108,7 @@ __device__ __forceinline__ void finish_column(const short_column_sums<Input, R>&
     return;
   }
   R rounded;
-  if ((sum.high | sum.low) == 0) {  // of which sign?
+  if ((sum.high | sum.low) == 0) {  // the elements say which zero
     unsigned flags = 0;
     const axis& along = problem.where.layout.reduced[0];
     const auto at = problem.where.begin(result);
@@ -161,8 +163,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
   };
 #pragma unroll
   for (int u = 0; u < loads; ++u) rows[u] = request(u < left);
-  // All that add a column have their windows at the same places, so that in the end their parts are integers to be
-  // added.
+  // All threads of a column place their windows alike, so that their parts add up as integers.
   most_of[t] = failed_of[t] = 0;
   __syncthreads();
   atomicMax(&most_of[x], columns::largest(rows));
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
   };
   while (left >= 2 * loads) tile([](int) { return true; });
   while (left > 0) tile([&](int u) { return loads + u < left; });
-  // Members' sums combine: by shuffles those of a warp, then in shared memory.
+  // The sums of a column's threads combine by shuffles within a warp, then in shared memory.
   const int lanes = across < 32 ? across : 32, entries = threads / 32 * lanes, entry = t / 32 * lanes + t % 32;
   window_sum* mine = problem.left + static_cast<std::int64_t>(blockIdx.x) * across * width;
   const std::int64_t first_result = group * across * width;
@@ -197,7 +198,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
       }
     }
     __syncthreads();
-    // Then a thread takes a column.
+    // Each thread then takes a column.
 #pragma unroll 1
     for (int i = t; i < across * at_once; i += threads) {
       const int of = i / at_once, k = i % at_once, c = of * width + from + k;
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
     }
   }
   if (splits == 1 || !detail::last_block(problem.tickets + group, static_cast<unsigned>(splits))) return;
-  // All threads are shared out to the columns.
+  // Teams of threads share the columns.
   const int wide = across * width < threads ? across * width : threads, teams = threads / wide;
   for (int first = 0; first < across * width; first += wide) {
     const int c = first + t % wide, team = t / wide;

@@ -88,7 +88,7 @@ __device__ __forceinline__ void go_through_tiles(const shared_rows<A, Source>& p
         for (int v = lane; v < vectors; v += 32)
           start_copy16(to + place_of<Unit>(problem, v) * width, from + v * width, policy);
       }
-      // One by one: each request for whole sectors. By vectors: what is left at the end.
+      // Elements that vectors leave over; without vectors all, from a multiple of 128 bytes on for whole sectors.
       const int begin = problem.by_vectors
                             ? vectors * width
                             : -static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 128 / sizeof(memory));
@@ -116,14 +116,14 @@ __device__ __forceinline__ void add_units(const A& a, typename A::state& state, 
                                           int position, Place&& unit) {
   using element = typename A::element;
   constexpr int width = Unit / static_cast<int>(sizeof(typename Source::memory));
-  // Added as one tile: 64 bytes where looking for a position takes long, or four units.
-  constexpr int together = A::indexed || 64 / Unit < 4 ? 64 / Unit : 4;
+  // Units of a tile: 64 bytes where looking for a position takes long, or four units.
+  constexpr int units_of_tile = A::indexed || 64 / Unit < 4 ? 64 / Unit : 4;
   int u = 0;
 #pragma unroll 1
-  for (; u + together <= count; u += together) {
-    element tile[together * width];
+  for (; u + units_of_tile <= count; u += units_of_tile) {
+    element tile[units_of_tile * width];
 #pragma unroll
-    for (int k = 0; k < together; ++k) load_unit<Unit, A>(in, unit(u + k), tile + k * width);
+    for (int k = 0; k < units_of_tile; ++k) load_unit<Unit, A>(in, unit(u + k), tile + k * width);
     a.add(state, tile, positions<1>{position + u * width, 1});
   }
 #pragma unroll 1
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(128, 8) reduce_shared_rows(const shared_rows<A
         } else {
           constexpr int in_word = 4 / static_cast<int>(sizeof(memory)), size = static_cast<int>(sizeof(memory));
           const memory* const from = buffer + row * length;
-          // The same in all lanes.
+          // All lanes have the same number of elements before the first word.
           int before = (4 - which * length * size % 4) % 4 / size;
           if (before > length) before = length;
           const int words = (length - before) / in_word, behind = before + words * in_word;
@@ -209,7 +209,7 @@ template <class A, class Source>
 __global__ void __launch_bounds__(128, 8) reduce_shared_long_rows(const shared_rows<A, Source> problem) {
   using memory = typename Source::memory;
   using element = typename A::element;
-  constexpr int width = 16 / static_cast<int>(sizeof(memory)), together = 4;
+  constexpr int width = 16 / static_cast<int>(sizeof(memory)), units_of_tile = 4;
   wait_for_stream();
   const A& a = problem.accumulator;
   const int units = problem.units, lanes = 1 << problem.log2_lanes, lane = threadIdx.x & (lanes - 1);
@@ -222,10 +222,10 @@ __global__ void __launch_bounds__(128, 8) reduce_shared_long_rows(const shared_r
         const memory* const from = buffer + (row * units + lane) * width;
         int u = 0;
 #pragma unroll 1
-        for (; u + together * lanes <= units; u += together * lanes) {
-          element tile[together * width];
+        for (; u + units_of_tile * lanes <= units; u += units_of_tile * lanes) {
+          element tile[units_of_tile * width];
 #pragma unroll
-          for (int k = 0; k < together; ++k) {
+          for (int k = 0; k < units_of_tile; ++k) {
             load_unit<16, A>(problem.in, from + (u + k * lanes) * width, tile + k * width);
           }
           a.add(state, tile, positions<width>{(u + lane) * width, lanes * width});
@@ -277,7 +277,7 @@ status launch_shared_rows(const A& a, const Source& in, typename A::result* out,
                                           in.template begins_aligned<16 / sizeof(memory)>(),
                                           static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group),
                                           many ? place_in_l2::usual : place_in_l2::first};
-  // One that adds little to what it reads, or in long chains: `tiny`.
+  // Tiny rows: the kernel computes little for what it reads, or in long chains.
   constexpr bool may_be_tiny = shape<A>::state_words <= 2 || !A::indexed;
   const bool tiny =
       unit >= 4 && may_be_tiny && !shared_by_lanes && (unit == 16 ? units <= 2 : units == 1 || units == 3);
