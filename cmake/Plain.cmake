@@ -1,5 +1,5 @@
 # The builds with sanitizers that run in every change take what needs no instruments from the build without them, the folder
-# COALESCE_PLAIN_BUILD: the tests' own code, and for ThreadSanitizer what one thread runs. There the target `plain` makes all of it.
+# COALESCE_PLAIN_BUILD: the tests' own code, and parts of the machine (machine/CMakeLists.txt). There the target `plain` makes all of it.
 # Of an inline function that both have, the linker takes the first copy: the product's archives come first, as a whole.
 if(NOT COALESCE_PLAIN_BUILD)
   add_custom_target(plain)

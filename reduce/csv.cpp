@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kValues = 32768;
 
-class Reader {
+class RecordReader {
  public:
-  Reader(std::string_view text, const std::string& path, char separator)
+  RecordReader(std::string_view text, const std::string& path, char separator)
       : text_(text), path_(path), separator_(separator) {}
 
   bool end() const { return at_ >= text_.size(); }
@@ -97,7 +97,7 @@ void read_csv(const std::string& path, const CsvColumn& column,
   const MappedFile file(path);
   std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
-  Reader reader(text, path, column.separator);
+  RecordReader reader(text, path, column.separator);
   std::vector<double> values;
   const auto hand_over = [&] {
     if (!values.empty()) f(values.data(), values.size(), reader.at());
@@ -117,7 +117,7 @@ void read_csv(const std::string& path, const CsvColumn& column,
   if (reader.end()) throw std::runtime_error("'" + path + "' is empty");
 
   // The first record: headings, or values if the column is named by a number and holds one.
-  const std::vector<std::string> first = reader.record(Reader::kAll);
+  const std::vector<std::string> first = reader.record(RecordReader::kAll);
   std::size_t wanted = first.size();
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (trimmed(first[i]) == column.column) wanted = i;

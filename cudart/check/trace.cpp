@@ -31,12 +31,12 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* data) {
 }
 
 // Where the object that holds `inside` is mapped.
-struct Object {
+struct LoadedObject {
   uintptr_t inside, from = 0, to = 0;
 };
 
 int find_object(dl_phdr_info* info, size_t, void* data) {
-  auto& object = *static_cast<Object*>(data);
+  auto& object = *static_cast<LoadedObject*>(data);
   uintptr_t from = UINTPTR_MAX, to = 0;
   for (int k = 0; k < info->dlpi_phnum; ++k) {
     const auto& part = info->dlpi_phdr[k];
@@ -53,8 +53,8 @@ int find_object(dl_phdr_info* info, size_t, void* data) {
 }  // namespace
 
 Frames frames_here() {
-  static const Object self = [] {
-    Object o{reinterpret_cast<uintptr_t>(&take_frame)};
+  static const LoadedObject self = [] {
+    LoadedObject o{reinterpret_cast<uintptr_t>(&take_frame)};
     dl_iterate_phdr(find_object, &o);
     return o;
   }();

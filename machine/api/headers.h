@@ -16,3 +16,6 @@
 #include "machine/ptx/parser.h"
 #include "machine/time/estimator.h"
 #include "machine/time/sources.h"
+#if defined(__AVX2__)
+#include <immintrin.h>  // longer than all of ours
+#endif

@@ -22,19 +22,19 @@ constexpr int64_t kChunk = 16;       // bytes that a swizzle leaves together
 constexpr uint32_t kSpatial = kTensorRank - 2;
 
 // The words of a service (isa/service.h).
-struct Words {
+struct TensorWords {
   uint64_t shared, map, object, mask;
   TensorForm form;
   std::array<int64_t, kTensorRank> at{};
   std::array<int64_t, kSpatial> offsets{};
 
-  explicit Words(A a) : shared(a[0]), map(a[1]), object(a[2]), mask(a[3]), form(TensorForm::of(a[4])) {
+  explicit TensorWords(A a) : shared(a[0]), map(a[1]), object(a[2]), mask(a[3]), form(TensorForm::of(a[4])) {
     for (uint32_t k = 0; k < kTensorRank; ++k) at[k] = static_cast<int32_t>(a[5 + k]);
     for (uint32_t k = 0; k < kSpatial; ++k) offsets[k] = static_cast<int64_t>(a[5 + kTensorRank + k] & 0xffff);
   }
 };
 
-TensorMap map_of(T& t, const Words& w) {
+TensorMap map_of(T& t, const TensorWords& w) {
   TensorMap m;
   need_multiple(t, w.map, 64, "a tensor map at");
   std::memcpy(&m, t.read(w.map, sizeof m), sizeof m);
@@ -56,7 +56,7 @@ TensorMap map_of(T& t, const Words& w) {
 // elements are slices, and a box has one place of dimension rank - 2, whatever its size there.
 class Rows {
  public:
-  Rows(const TensorMap& m, const Words& w) : m_(m), at_(w.at) {
+  Rows(const TensorMap& m, const TensorWords& w) : m_(m), at_(w.at) {
     for (uint32_t k = 0; k < m.rank; ++k) counts_[k] = (m.box[k] + m.steps[k] - 1u) / m.steps[k];
     if (!m.interleave || m.steps[0] == 1) counts_[0] = 1;
     if (m.interleave) counts_[m.rank - 2u] = 1;
@@ -89,7 +89,7 @@ class Rows {
       if (at_[m_.spatial() + k] < m_.lower[k] || at_[m_.spatial() + k] > highest(k)) return false;
     return true;
   }
-  void next(const Words& w) {
+  void next(const TensorWords& w) {
     offset_ += pitch();
     if (m_.im2col) return next_pixels();
     --left_;
@@ -184,7 +184,7 @@ bool reduces(const TensorMap& m, const BulkForm& form) {
 struct RowBytes {
   int64_t first, length, low, high, size;
 };
-void count_sectors(T& t, const TensorMap& m, const Words& w, uint64_t row, uint64_t offset, const RowBytes& b) {
+void count_sectors(T& t, const TensorMap& m, const TensorWords& w, uint64_t row, uint64_t offset, const RowBytes& b) {
   const auto word = [](int64_t n) { return static_cast<uint64_t>(n); };
   const uint64_t shared = (w.shared & kClusterOffset) + offset, global = row + word(b.first);
   if (!w.form.multicast) {
@@ -199,7 +199,7 @@ void count_sectors(T& t, const TensorMap& m, const Words& w, uint64_t row, uint6
 // `work`(bytes from the tile's beginning, which of the 16 there, how many, where they are in global memory) for each
 // part of a row that stays together. Parts outside of the tensor have no bytes.
 template <class Work>
-void each_part(T& t, const TensorMap& m, const Words& w, Work work) {
+void each_part(T& t, const TensorMap& m, const TensorWords& w, Work work) {
   Rows rows(m, w);
   const int64_t size = (int64_t{m.last[0]} + 1) * m.element();
   const int64_t units = (size + kChunk - 1) / kChunk * kChunk;
@@ -226,7 +226,7 @@ void each_part(T& t, const TensorMap& m, const Words& w, Work work) {
   }
 }
 
-void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t object) {
+void load(T& t, const TensorMap& m, const TensorWords& w, uint64_t tile, uint64_t object) {
   std::byte* const to = t.at(tile, Rows(m, w).extent());
   uint64_t bytes = 0;
   const std::array<std::byte, kChunk> fill = fill_of(m);
@@ -244,7 +244,7 @@ void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t obje
 }
 
 uint64_t tensor(T& t, A a) {
-  const Words w(a);
+  const TensorWords w(a);
   const TensorMap m = map_of(t, w);
   if (w.form.action == TensorAction::prefetch) return 0;
   if (m.im2col && !Rows(m, w).begins_within())

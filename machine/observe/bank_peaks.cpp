@@ -15,19 +15,19 @@ namespace coalesce::machine {
 namespace {
 
 constexpr int kWords = 16;
-using Words [[gnu::vector_size(4 * kWords)]] = uint32_t;
+using WordVector [[gnu::vector_size(4 * kWords)]] = uint32_t;
 
 template <int n>
 struct Planes {
-  Words bit[n];
+  WordVector bit[n];
 };
 
 template <int n>
 [[gnu::always_inline]] inline void add(const Planes<n>& a, const Planes<n>& b, Planes<n + 1>& sum) {
-  Words carry = a.bit[0] & b.bit[0];
+  WordVector carry = a.bit[0] & b.bit[0];
   sum.bit[0] = a.bit[0] ^ b.bit[0];
   for (int k = 1; k < n; ++k) {
-    const Words x = a.bit[k], y = b.bit[k];
+    const WordVector x = a.bit[k], y = b.bit[k];
     sum.bit[k] = x ^ y ^ carry;
     carry = (x & y) | (x & carry) | (y & carry);
   }
@@ -40,7 +40,7 @@ template <int size, int n>
 [[gnu::always_inline]] inline void fold(const Planes<n>& x, const Planes<n>& y, Planes<n + 1>& sum) {
   Planes<n> even, odd;
   for (int k = 0; k < n; ++k) {
-    const Words &a = x.bit[k], &b = y.bit[k];
+    const WordVector &a = x.bit[k], &b = y.bit[k];
     if constexpr (size == 4) {
       even.bit[k] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
       odd.bit[k] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
@@ -56,11 +56,11 @@ template <int size, int n>
 }
 
 // Bank bits of the words' numbers modulo 32.
-[[gnu::always_inline]] inline Words bank_bits(const Words& word) {
+[[gnu::always_inline]] inline WordVector bank_bits(const WordVector& word) {
 #if defined(__AVX512F__)  // a rotation is one instruction, and takes its distance modulo 32
-  return Words(_mm512_rolv_epi32(_mm512_set1_epi32(1), __m512i(word)));
+  return WordVector(_mm512_rolv_epi32(_mm512_set1_epi32(1), __m512i(word)));
 #else
-  return (Words{} + 1) << (word & 31);
+  return (WordVector{} + 1) << (word & 31);
 #endif
 }
 
@@ -102,10 +102,10 @@ void shared_atomic_wavefronts(const uint32_t (*word)[32], uint32_t* wavefronts) 
   sum_8(word + 8, second);
   fold<1>(first, second, sum);
   // From the highest bit down: if any banks have the bit, only these can be the fullest.
-  Words banks = ~Words{}, fullest{};
+  WordVector banks = ~WordVector{}, fullest{};
   for (int k = 5; k >= 0; --k) {
-    const Words some = banks & sum.bit[k];
-    const Words none = Words(some == 0);
+    const WordVector some = banks & sum.bit[k];
+    const WordVector none = WordVector(some == 0);
     banks = (banks & none) | (some & ~none);
     fullest |= ~none & (uint32_t{1} << k);
   }

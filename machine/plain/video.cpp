@@ -142,8 +142,9 @@ bool read_words(const Words& words, Video& v) {
     v.lanes = static_cast<unsigned>(name.back() - '0');
     name.remove_suffix(1);
   }
-  constexpr std::string_view kNames[] = {"add", "sub", "absdiff", "min", "max", "avrg", "set", "shl", "shr", "mad"};
-  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return false;
+  constexpr std::string_view kVideoNames[] = {"add",  "sub", "absdiff", "min", "max",
+                                              "avrg", "set", "shl",     "shr", "mad"};
+  if (std::find(std::begin(kVideoNames), std::end(kVideoNames), name) == std::end(kVideoNames)) return false;
   v.name = name;
   std::vector<bool> is_signed;
   if (name == "set") is_signed.push_back(false);

@@ -99,11 +99,11 @@ TEST(Documents, TheReadmeShowsTheRunAsItIs) {
       << shown;
 }
 
-std::string compiler_of(const testing::TestParamInfo<std::string>& test) { return test.param; }
-INSTANTIATE_TEST_SUITE_P(Compilers, LadderTest, testing::Values("clang"), compiler_of);
-INSTANTIATE_TEST_SUITE_P(Nightly, LadderTest, testing::Values("nvcc"), compiler_of);
-INSTANTIATE_TEST_SUITE_P(Compilers, LadderSizes, testing::Values("clang"), compiler_of);
-INSTANTIATE_TEST_SUITE_P(Nightly, LadderSizes, testing::Values("nvcc"), compiler_of);
+std::string compiler_as_name(const testing::TestParamInfo<std::string>& test) { return test.param; }
+INSTANTIATE_TEST_SUITE_P(Compilers, LadderTest, testing::Values("clang"), compiler_as_name);
+INSTANTIATE_TEST_SUITE_P(Nightly, LadderTest, testing::Values("nvcc"), compiler_as_name);
+INSTANTIATE_TEST_SUITE_P(Compilers, LadderSizes, testing::Values("clang"), compiler_as_name);
+INSTANTIATE_TEST_SUITE_P(Nightly, LadderSizes, testing::Values("nvcc"), compiler_as_name);
 
 }  // namespace
 }  // namespace coalesce::end_to_end

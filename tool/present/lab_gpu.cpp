@@ -14,7 +14,7 @@ namespace {
 using machine::Counters;
 using machine::kCounterRows;
 
-std::string microseconds(double seconds) {
+std::string in_microseconds(double seconds) {
   const double us = seconds * 1e6;
   return us == 0 ? "" : fixed(us, us < 100 ? 2 : 1);
 }
@@ -39,10 +39,10 @@ Table copies_times(const Experiment& e) {
       return seconds == 0 ? 0 : static_cast<double>(bytes) / seconds;
     };
     table.row({{rung.name},
-               {microseconds(h.span)},
-               {microseconds(h.h2d_seconds)},
+               {in_microseconds(h.span)},
+               {in_microseconds(h.h2d_seconds)},
                {gigabytes(rate(c.h2d_bytes, h.h2d_seconds))},
-               {microseconds(h.d2h_seconds)},
+               {in_microseconds(h.d2h_seconds)},
                {gigabytes(rate(c.d2h_bytes, h.d2h_seconds))}});
   }
   return table;
@@ -82,15 +82,15 @@ Table times_table(const Experiment& e) {
     const Hardware h = rung.hardware.value_or(Hardware{});
     const double rate = bandwidth(rung);
     table.row({{rung.name},
-               {microseconds(h.seconds())},
-               {microseconds(spread(h.cold))},
-               {microseconds(median(h.warm))},
-               {microseconds(spread(h.warm))},
+               {in_microseconds(h.seconds())},
+               {in_microseconds(spread(h.cold))},
+               {in_microseconds(median(h.warm))},
+               {in_microseconds(spread(h.warm))},
                {gigabytes(rate)},
                {percent(rate, e.limits.read)},
                {percent(rate, e.limits.copy)},
                {h.cycles ? fmt::format("{:.1f}", h.cycles) : ""},
-               {microseconds(rung.estimated_seconds.value_or(0))}});
+               {in_microseconds(rung.estimated_seconds.value_or(0))}});
   }
   return table;
 }
@@ -98,7 +98,7 @@ Table times_table(const Experiment& e) {
 Table estimates_table(const Experiment& e) {
   Table table({{.title = "rung", .left = true}, {.group = "estimated, " + e.device.name, .title = "us"}});
   for (const Rung& rung : e.rungs)
-    if (rung.estimated_seconds) table.row({{rung.name}, {microseconds(*rung.estimated_seconds)}});
+    if (rung.estimated_seconds) table.row({{rung.name}, {in_microseconds(*rung.estimated_seconds)}});
   return table;
 }
 

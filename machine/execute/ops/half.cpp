@@ -115,7 +115,7 @@ void ternary(Rows& row, const Name& head, F) {
 }
 
 template <class T, bool kFtz, End kEnd>
-void arithmetic(Rows& row) {
+void half_arithmetic(Rows& row) {
   const Name tail = Name(kFtz ? ".ftz" : "") + name_of(kEnd);
   constexpr bool kCommon = !kFtz && kEnd == End::none;
   const auto multiply_add = [](T a, T b, T c) {
@@ -137,7 +137,7 @@ void arithmetic(Rows& row) {
 }
 
 template <class T, bool kFtz, bool kNan>
-void extremes(Rows& row) {
+void half_extremes(Rows& row) {
   const Name tail = Name(kFtz ? ".ftz" : "") + (kNan ? ".NaN" : "");
   binary<T, !kFtz>(row, "min" + tail, [](T a, T b) {
     return round_to<T, Round::rn>(extreme<false, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b)));
@@ -170,10 +170,10 @@ template <class T>
 void common(Rows& row) {
   fma_oob<T, End::none>(row);
   fma_oob<T, End::relu>(row);
-  arithmetic<T, false, End::none>(row);
-  arithmetic<T, false, End::relu>(row);
-  extremes<T, false, false>(row);
-  extremes<T, false, true>(row);
+  half_arithmetic<T, false, End::none>(row);
+  half_arithmetic<T, false, End::relu>(row);
+  half_extremes<T, false, false>(row);
+  half_extremes<T, false, true>(row);
   unary<T>(row, "neg", [](T a) { return T{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : a.bits ^ 0x8000u)}; });
   unary<T>(row, "abs", [](T a) { return T{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : a.bits & 0x7fffu)}; });
   unary<T>(row, "tanh.approx", [](T a) { return round_to<T, Round::rn>(tangent_h(to_float(a))); });
@@ -235,12 +235,12 @@ void set_pairs(Rows& row) {
 void half_rows(Rows& row) {
   common<Half>(row);
   common<Bfloat>(row);
-  arithmetic<Half, false, End::sat>(row);
-  arithmetic<Half, true, End::none>(row);
-  arithmetic<Half, true, End::sat>(row);
-  arithmetic<Half, true, End::relu>(row);
-  extremes<Half, true, false>(row);
-  extremes<Half, true, true>(row);
+  half_arithmetic<Half, false, End::sat>(row);
+  half_arithmetic<Half, true, End::none>(row);
+  half_arithmetic<Half, true, End::sat>(row);
+  half_arithmetic<Half, true, End::relu>(row);
+  half_extremes<Half, true, false>(row);
+  half_extremes<Half, true, true>(row);
   unary<Half>(row, "neg.ftz",
               [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits ^ 0x8000u)}; });
   unary<Half>(row, "abs.ftz",
