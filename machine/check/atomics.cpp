@@ -1,5 +1,8 @@
 #include "machine/check/atomics.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace coalesce::machine {
 
 // check_cell() for an atomic whose word only its like has written, of other warps or of this instruction now, since all
@@ -20,8 +23,7 @@ bool BlockCheck::meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& m
   if (unordered(writer)) next.others[n++] = writer;
   if (known != all.end()) {
     const Past& past = known->second;
-    for (const Accessed& o : past.observers)
-      if (!free(o)) return false;
+    if (past.observers && !std::all_of(past.observers->begin(), past.observers->end(), free)) return false;
     if (!free(past.weak) && !met.is_known(past.weak.id)) return false;
     next.weak = past.weak;
     for (const Accessed& o : past.others) {
@@ -32,9 +34,9 @@ bool BlockCheck::meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& m
   }
   const bool any = n != 0 || !free(next.weak);
   if (known == all.end() && any)
-    all.emplace(at, next);
+    all.emplace(at, std::move(next));
   else if (any)
-    known->second = next;
+    known->second = std::move(next);
   else if (known != all.end())
     all.erase(known);
   cell = {{t.id, mine ? writer.lanes | me : me}, {}};

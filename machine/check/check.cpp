@@ -1,6 +1,7 @@
 // The rules: what accesses mean to the cells they touch. What synchronises: order.cpp.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "machine/check/atomics.h"
 #include "machine/execute/block.h"
@@ -188,7 +189,8 @@ void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, co
 // wrote (causality order: what is observed comes before what the observer does next). One that has not waited for it
 // may come first another time.
 bool BlockCheck::observed(const Past& past, const Target& t) const {
-  for (const Accessed& o : past.observers) {
+  if (!past.observers) return false;
+  for (const Accessed& o : *past.observers) {
     if (o.id < t.first) continue;
     const AccessRecord& r = check_[o.id];
     const auto warp = static_cast<uint32_t>(r.warp);
@@ -222,7 +224,7 @@ void BlockCheck::keep_past(const Cell& cell, uint64_t at, bool reads, const Targ
     }
   }
   if (next.weak.id >= t.first || next.others[0].id >= t.first)
-    t.cells->past()[at] = next;
+    t.cells->past()[at] = std::move(next);
   else if (known != t.cells->past().end())
     t.cells->past().erase(known);
 }
@@ -277,9 +279,10 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
     if (rule.polls && after_strong) {
       Accessed* free = nullptr;
       Past& p = t.cells->past()[at];
-      for (Accessed& o : p.observers)
+      if (!p.observers) p.observers = std::make_unique<Past::Observers>();
+      for (Accessed& o : *p.observers)
         if (!free && (o.id == t.id || o.id < t.first)) free = &o;
-      if (!free) free = &p.observers[t.id % 4];
+      if (!free) free = &(*p.observers)[t.id % p.observers->size()];
       *free = {t.id, free->id == t.id ? free->lanes | me : me};
     }
     // A reader slot is free when what it holds comes before this read anyway.

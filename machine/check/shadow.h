@@ -6,6 +6,7 @@
 // otherwise.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,9 +33,11 @@ struct Cell {
 // The earlier accesses of a cell whose last writer is strong: others may meet that one without an order, so these
 // count.
 struct Past {
-  Accessed weak;          // the last weak writer
-  Accessed others[2];     // strong writers that do not come before the last one
-  Accessed observers[4];  // polling loads that have read what the last one wrote: it comes before what comes after them
+  using Observers = std::array<Accessed, 4>;
+  Accessed weak;       // the last weak writer
+  Accessed others[2];  // strong writers that do not come before the last one
+  // Polling loads that have read what the last one wrote: it comes before what comes after them. Few cells have any.
+  std::unique_ptr<Observers> observers;
 };
 
 // One bit a byte: whether it has been written.
@@ -130,7 +133,8 @@ class Cells {
     for (auto& [at, p] : past_) {
       visit(p.weak);
       for (Accessed& a : p.others) visit(a);
-      for (Accessed& a : p.observers) visit(a);
+      if (p.observers)
+        for (Accessed& a : *p.observers) visit(a);
     }
   }
 
