@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ pid_t Workplace::start(const std::vector<std::string>& words, size_t memory_limi
   const pid_t child = fork();
   if (child != 0) return child;
   setpgid(0, 0);
+  for (const int asked : {SIGINT, SIGTERM, SIGHUP}) signal(asked, SIG_DFL);  // what a shell starts by & ignores SIGINT
   if (chdir(folder_.c_str()) != 0) _exit(125);
   const auto to = [](const char* name, int descriptor) {
     dup2(open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600), descriptor);

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "tests/end_to_end/command.h"
@@ -86,6 +87,50 @@ int main(int argc, char** argv) {
     const auto json = here.json();
     ASSERT_TRUE(json.contains("launches")) << json;
     EXPECT_EQ(json["launches"].size(), 1u);
+  }
+}
+
+// Nobody can forward SIGKILL: a kernel that never ends must not stay behind.
+TEST(Interrupts, KilledCommandLeavesNoProgram) {
+  const Workplace here;
+  here.write("x.cu", R"(#include <cuda_runtime.h>
+#include <unistd.h>
+#include <cstdio>
+__global__ void endless(volatile int* out) { while (out[0] == 0) out[1] = 1; }
+int main(int argc, char**) {
+  if (argc > 1) return 0;
+  int* out;
+  cudaMalloc(&out, 256);
+  std::FILE* file = std::fopen("writing", "w");
+  std::fprintf(file, "%d", static_cast<int>(getpid()));
+  std::fclose(file);
+  std::rename("writing", "program");
+  endless<<<1, 32>>>(out);
+  cudaDeviceSynchronize();
+})");
+  ASSERT_EQ(here.coalesce({"--compiler", "clang", "x.cu", "compile"}).code, 0);
+  for (const char* subcommand : {"run", "check"}) {
+    std::filesystem::remove(here.write("program", ""));
+    const pid_t command = here.start({kCommand, subcommand, "--compiler", "clang", "x.cu"});
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    while (!here.exists("program") && std::chrono::steady_clock::now() < deadline) wait();
+    ASSERT_TRUE(here.exists("program")) << subcommand;
+    const auto program = static_cast<pid_t>(std::stol(here.read("program")));
+    ASSERT_EQ(kill(program, 0), 0) << subcommand;
+    ASSERT_EQ(kill(command, SIGKILL), 0);
+    here.finish(command);
+    // Gone, or ended and not yet waited for by whoever inherits it.
+    const auto lives = [&] {
+      std::ifstream stat("/proc/" + std::to_string(program) + "/stat");
+      std::string text;
+      std::getline(stat, text);
+      const auto state = text.rfind(") ");
+      return state != std::string::npos && text[state + 2] != 'Z';
+    };
+    while (lives() && std::chrono::steady_clock::now() < deadline) wait();
+    EXPECT_FALSE(lives()) << subcommand;
+    if (lives()) kill(program, SIGKILL);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,7 +66,11 @@ class Forwarding {
   struct sigaction old_[std::size(kForwarded)]{};
 };
 
-[[noreturn]] void become(const Command& command, char* const* words, int errors, int output) {
+// `command_pid` is the process that waits for this one.
+[[noreturn]] void become(const Command& command, char* const* words, int errors, int output, pid_t command_pid) {
+  // Who kills the command by a signal that nobody can forward ends its program, too.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != command_pid) _exit(128 + SIGKILL);  // killed before that
   for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
   if (command.output_to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
   if (output >= 0) dup2(output, STDOUT_FILENO);
@@ -109,12 +114,12 @@ Outcome run_child(const Command& command) {
 
   Outcome outcome;
   const Forwarding forwarding;
-  const pid_t child = fork();
+  const pid_t command_pid = getpid(), child = fork();
   if (child == 0) {
     // A signal between here and exec must end the child, not run our handler in it.
     forwarding.restore();
     forwarding.release();
-    become(command, words.data(), errors[1], output[1]);
+    become(command, words.data(), errors[1], output[1], command_pid);
   }
   const int why_not = errno;
   the_child = child;
