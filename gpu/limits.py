@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Measures the limits of the GPU of this computer by microbenchmarks of our own (./dev gpu --limits): gpu/limits/*.cu.
 
-  limits.py [--figures FILE] [--keep FILE] [--table]
+  limits.py [--figures FILE] [--table]
 
 Compiles them with nvcc, runs each, and prints one JSON object: the device, every limit that the model of time reads
 (machine/time/limits.h; LIMITS below says which figure each is), and all figures. Takes half a minute, without the
-compiler. FILE has the figures of an earlier run, one JSON object a line; then nothing is measured. --table prints the limits as
-a Markdown table.
+compiler. FILE has what an earlier run printed; then nothing is measured. --table prints the limits as a Markdown table.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +20,7 @@ from common import ROOT, run
 from pages import table
 
 PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth", "paths", "code")
+SCHEMA = "coalesce.limits/1"
 FLAGS = ["-O3", "-std=c++17", "-arch=native"]
 
 
@@ -145,30 +145,38 @@ def gpu_name():
     return done.stdout.strip().splitlines()[0] if done and done.stdout.strip() else ""
 
 
+def earlier(path):
+    """What an earlier run printed."""
+    try:
+        with open(path) as file:
+            printed = json.load(file)
+    except (OSError, ValueError) as problem:
+        sys.exit(f"error: {path}: {problem}")
+    if not isinstance(printed, dict) or printed.get("schema") != SCHEMA:
+        sys.exit(f"error: {path} is not what `./dev gpu --limits` prints")
+    return printed
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--figures", help="of an earlier run")
-    options.add_argument("--keep", help="a file for this run's figures")
+    options.add_argument("--figures", help="what an earlier run printed")
     options.add_argument("--table", action="store_true")
     chosen = options.parse_args()
     if chosen.figures:
-        with open(chosen.figures) as file:
-            lines = file.read().splitlines()
+        run_of = earlier(chosen.figures)
     elif not gpu_name():
         sys.exit("error: nvidia-smi names no GPU, and limits are measured on one")
     else:
         with tempfile.TemporaryDirectory() as folder:
-            lines = measured(folder)
-    if chosen.keep:
-        with open(chosen.keep, "w") as out:
-            out.write("\n".join(lines) + "\n")
-    figures = {row["name"]: row["value"] for row in map(json.loads, filter(None, lines))}
+            rows = map(json.loads, filter(None, measured(folder)))
+            run_of = {"device": gpu_name(), "date": datetime.date.today().isoformat(), "figures": {r["name"]: r["value"] for r in rows}}
+    figures = run_of["figures"]
     limits = limits_of(figures)
     if chosen.table:
         print(table(["limit", "value", "unit"], [[f"`{n}`", f"{v:g}", LIMITS[n][0]] for n, v in limits.items()], False), end="")
     else:
-        json.dump({"schema": "coalesce.limits/1", "device": "" if chosen.figures else gpu_name(), "date": datetime.date.today().isoformat(),
-                   "limits": limits, "figures": figures}, sys.stdout, indent=1)
+        json.dump({"schema": SCHEMA, "device": run_of["device"], "date": run_of["date"], "limits": limits, "figures": figures},
+                  sys.stdout, indent=1)
         print()
 
 

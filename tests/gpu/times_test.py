@@ -162,6 +162,17 @@ class Limits(unittest.TestCase):
                                  "dram_read_gbs": 3000.0})
         self.assertIn("warning: fp32 was not measured", said.getvalue())
 
+    def test_what_a_run_printed_is_read_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "limits.json")
+            path.write_text(json.dumps({"schema": "coalesce.limits/1", "device": "one", "date": "2026-01-02", "figures": {"device/clock": 2e9}}))
+            self.assertEqual(limits.earlier(path)["figures"], {"device/clock": 2e9})
+            for text in ('{"name": "device/clock", "value": 2e9}', '{"a": 1}\n{"b": 2}', ""):
+                path.write_text(text)
+                with self.assertRaises(SystemExit) as refused:
+                    limits.earlier(path)
+                self.assertIn(str(path), str(refused.exception))
+
     def test_limits_are_the_models(self):
         rows = re.findall(r'X\((\w+), "([^"]+)"', pathlib.Path(ROOT, "machine/time/limits.h").read_text())
         self.assertGreater(len(rows), 30)
