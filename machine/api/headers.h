@@ -11,7 +11,6 @@
 #include "machine/observe/traffic.h"
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
-#include "machine/program/flatten.h"
 #include "machine/program/uses.h"
 #include "machine/ptx/parser.h"
 #include "machine/time/estimator.h"

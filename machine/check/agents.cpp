@@ -7,7 +7,7 @@
 
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 
 namespace coalesce::machine {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "machine/execute/block.h"
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 
 namespace coalesce::machine {
 

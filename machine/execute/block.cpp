@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "machine/execute/launch.h"
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 
 namespace coalesce::machine {
 

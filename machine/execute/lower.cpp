@@ -3,8 +3,8 @@
 
 #include "machine/execute/lowering.h"
 #include "machine/execute/matrices.h"
+#include "machine/isa/row.h"
 #include "machine/isa/service.h"
-#include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 

@@ -5,8 +5,8 @@
 #include "machine/execute/lowering.h"
 #include "machine/execute/matrices.h"
 #include "machine/execute/observer.h"
+#include "machine/isa/row.h"
 #include "machine/observe/traffic.h"
-#include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 

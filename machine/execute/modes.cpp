@@ -5,7 +5,7 @@
 
 #include "machine/execute/block.h"
 #include "machine/execute/launch.h"
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 
 namespace coalesce::machine {
 

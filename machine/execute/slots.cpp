@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 #include "machine/program/uses.h"
 
 namespace coalesce::machine {

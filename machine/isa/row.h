@@ -21,6 +21,18 @@ using Handler = void (*)(const Step&, Context&);
 // A vector slot is 32 lanes of the element, 64-byte aligned. A predicate slot (element bool) is one uint32_t, bit per
 // lane. A scalar slot is 8 bytes (16 for 128-bit elements); a scalar predicate is a uint32_t, 0 or ~0.
 enum class Element : uint8_t { none, pred, b8, b16, b32, b64, b128 };
+constexpr unsigned bytes_of(Element element) {
+  constexpr unsigned bytes[] = {0, 4, 1, 2, 4, 8, 16};
+  return bytes[static_cast<unsigned>(element)];
+}
+// The element of the registers that hold so many bytes.
+constexpr Element element_of_bytes(unsigned bytes) {
+  return bytes == 1 || bytes == 2 ? Element::b16
+         : bytes == 4             ? Element::b32
+         : bytes == 8             ? Element::b64
+         : bytes == 16            ? Element::b128
+                                  : Element::none;
+}
 
 struct PureOp {
   std::string_view mnemonic;

@@ -3,7 +3,7 @@
 // A kernel is decoded once per launch shape (LaunchShape): calls are inlined, the control-flow graph is built, every
 // register gets its lane class, every memory operation its descriptor. Nothing here executes anything.
 //
-// Reading order: this file; flatten.cpp (PTX -> instructions); graph.cpp (blocks, reconvergence); liveness.cpp;
+// Reading order: this file; flatten/builder.h (PTX -> instructions); graph.cpp (blocks, reconvergence); liveness.cpp;
 // lanes.cpp (lane classes and ranges); tally.h (what is counted while running, and what is multiplied in afterwards).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "machine/program/flatten.h"
+#include "machine/isa/row.h"
 #include "native/emit/operations.h"
 
 namespace coalesce::native {

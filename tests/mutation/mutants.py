@@ -3,7 +3,7 @@ import os
 import random
 import re
 
-FOLDERS = ("machine/ptx", "machine/program", "machine/execute", "native/analyse", "native/emit")
+FOLDERS = ("machine/ptx", "machine/program", "machine/program/flatten", "machine/execute", "native/analyse", "native/emit")
 
 # Included by every mutated file. COALESCE_MUTANT: the mutant that is on; -1: each notes once in COALESCE_MUTANT_REACHED
 # that it was reached.

@@ -44,7 +44,7 @@ def pristine():
     kept, texts = os.path.join(PLACE, "pristine"), {}
     if not os.path.exists(kept):
         for folder in mutants.FOLDERS:
-            shutil.copytree(os.path.join(ROOT, folder), os.path.join(kept, folder))
+            shutil.copytree(os.path.join(ROOT, folder), os.path.join(kept, folder), dirs_exist_ok=True)
     for folder in mutants.FOLDERS:
         for path in glob.glob(os.path.join(kept, folder, "*.cpp")):
             with open(path) as file:

@@ -1,11 +1,12 @@
 // Video instructions as PTX writes them, for the row `video` (isa/video.h).
+#include "machine/isa/video.h"
+
 #include <algorithm>
 #include <optional>
 
-#include "machine/isa/video.h"
-#include "machine/program/flatten.h"
+#include "machine/program/flatten/opcodes.h"
 
-namespace coalesce::machine {
+namespace coalesce::machine::flattening {
 
 namespace {
 
@@ -62,11 +63,9 @@ bool written_lanes(std::string_view part, unsigned lanes, uint8_t* mask) {
 std::string_view part_of(const ptx::Operand& o) { return o.kind == Operand::part ? std::string_view(o.name) : ""; }
 bool is_minus(const ptx::Operand& o) { return o.kind == Operand::part && o.negated; }
 
-}  // namespace
-
 // Reads the form from the mnemonic. False: it is no video instruction, or has a suffix that it cannot have.
-bool Flattener::video_form(VideoForm* form) const {
-  std::string_view name = m_->opcode;
+bool form_from(const Mnemonic& m, VideoForm* form) {
+  std::string_view name = m.opcode;
   if (name.ends_with('2') || name.ends_with('4')) {
     form->lanes = static_cast<uint8_t>(name.back() - '0');
     name.remove_suffix(1);
@@ -76,7 +75,7 @@ bool Flattener::video_form(VideoForm* form) const {
   form->op = *op;
   std::vector<bool> types;
   bool has_compare = false;
-  for (std::string_view s : m_->suffixes) {
+  for (std::string_view s : m.suffixes) {
     if (s == "u32" || s == "s32") {
       types.push_back(s == "s32");
     } else if (const auto c = named(kCompares, s); c && *op == VideoOp::set) {
@@ -103,14 +102,16 @@ bool Flattener::video_form(VideoForm* form) const {
   return true;
 }
 
-bool Flattener::composed_video() {
+}  // namespace
+
+bool video(Builder& b) {
   VideoForm form;
-  const auto& ops = in_->operands;
-  if (!video_form(&form)) return false;
+  const auto& ops = b.in->operands;
+  if (!form_from(*b.m, &form)) return false;
   // c: words have one always, scalars where d is a part of it or a second operation takes it.
   const bool has_c = form.lanes > 1 || form.op == VideoOp::mad || form.second != VideoSecond::none ||
                      (!ops.empty() && !part_of(ops[0]).empty());
-  if (ops.size() != (has_c ? 4u : 3u)) return wrong_number(), true;
+  if (ops.size() != (has_c ? 4u : 3u)) return b.wrong_number(), true;
   if (form.lanes > 1) {
     form.a = form.lanes == 2 ? 0x10 : 0x3210;
     form.b = form.lanes == 2 ? 0x32 : 0x7654;
@@ -134,7 +135,7 @@ bool Flattener::composed_video() {
     if (form.saturates || (extreme && (form.op == VideoOp::set ? form.signed_a : !form.signed_d)) ||
         (form.op == VideoOp::mad && form.scale != 0 && !is_signed) ||
         (form.op == VideoOp::mad && form.scale != 0 && !form.signed_d))
-      return unknown("'" + in_->mnemonic + "' does on a GPU what PTX does not define"), true;
+      return b.unknown("'" + b.in->mnemonic + "' does on a GPU what PTX does not define"), true;
   }
   const auto whole = [](ptx::Operand o) {
     if (o.kind == Operand::part) o.kind = Operand::reg, o.negated = false;
@@ -142,12 +143,12 @@ bool Flattener::composed_video() {
   };
   std::vector<Value> sources;
   for (std::size_t k = 1; k < 4; ++k)
-    sources.push_back(k < ops.size() ? value(whole(ops[k]), Element::b32) : Value::imm(0));
+    sources.push_back(k < ops.size() ? b.value(whole(ops[k]), Element::b32) : Value::imm(0));
   sources.push_back(Value::imm(word_of(form)));
-  const uint32_t r = result(whole(ops[0]), Element::b32, form.signed_d);
-  emit_final("video", {r}, std::move(sources), true);
-  finish_results();
+  const uint32_t r = b.result(whole(ops[0]), Element::b32, form.signed_d);
+  b.emit_final("video", {r}, std::move(sources), true);
+  b.finish_results();
   return true;
 }
 
-}  // namespace coalesce::machine
+}  // namespace coalesce::machine::flattening

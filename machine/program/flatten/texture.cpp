@@ -1,9 +1,9 @@
 // tex, tld4, suld, sust: each becomes one or two calls of what the machine provides (execute/textures.cpp), because an
 // instruction has two results at most. Operands of a call: the TextureOp, the handle, the coordinates, what is stored.
-#include "machine/program/flatten.h"
+#include "machine/program/flatten/opcodes.h"
 #include "machine/program/texture_op.h"
 
-namespace coalesce::machine {
+namespace coalesce::machine::flattening {
 namespace {
 
 bool geometry_from(std::string_view word, TextureOp& op) {
@@ -18,25 +18,21 @@ bool geometry_from(std::string_view word, TextureOp& op) {
 
 uint32_t elements_of(std::string_view word) { return word == "v2" ? 2 : word == "v4" ? 4 : 0; }
 
-}  // namespace
-
 // The handle and the coordinates of `[handle, {coordinates}]`. False: another form. `results`: where the values go;
 // what is read from those registers is copied, because the second of two calls reads it again.
-bool Flattener::texture_place(const ptx::Operand& place, unsigned wanted, const ptx::Operand& results,
-                              std::vector<Value>& sources) {
+bool place_from(Builder& b, const ptx::Operand& place, unsigned wanted, const ptx::Operand& results,
+                std::vector<Value>& sources) {
   if (place.kind != Operand::address || place.reg < 0 || place.offset != 0 || place.elements.size() != 1) return false;
-  sources.push_back(fitted(Value::of(frame_->registers[static_cast<std::size_t>(place.reg)]), Element::b64));
+  sources.push_back(b.fitted(Value::of(b.mapped(place.reg)), Element::b64));
   const ptx::Operand& at = place.elements[0];
   const bool vector = at.kind == Operand::vector;
   if ((vector ? at.elements.size() : 1) < wanted) return false;
   for (unsigned k = 0; k < wanted; ++k) {
     const ptx::Operand& o = vector ? at.elements[k] : at;
-    Value v = value(o, Element::b32);
+    Value v = b.value(o, Element::b32);
     for (const ptx::Operand& r : results.elements)
       if (o.kind == Operand::reg && r.kind == Operand::reg && r.reg == o.reg) {
-        const uint32_t copy = new_register(Element::b32);
-        emit_pure("mov.b32", {copy}, {v}, false);
-        v = Value::of(copy);
+        v = b.compute("mov.b32", {v});
         break;
       }
     sources.push_back(v);
@@ -44,18 +40,29 @@ bool Flattener::texture_place(const ptx::Operand& place, unsigned wanted, const 
   return true;
 }
 
+void call_texture(Builder& b, const std::vector<Value>& sources, uint32_t first, uint32_t second, bool counts) {
+  Instruction& i = b.emit(Kind::call);
+  i.mode = static_cast<uint8_t>(Callee::texture);
+  i.text = b.in->mnemonic;
+  i.results = {first, second};
+  i.sources = sources;
+  i.counts = counts;
+}
+
+}  // namespace
+
 // tex{.level|.grad|.base}.GEOMETRY.v4.TYPE.COORDINATES d, [t, {c}]...: arrays have one level of detail here, so what
 // chooses the level changes nothing. tld4.COMPONENT.2d: the four texels around a place.
-void Flattener::texture() {
-  const auto& ops = in_->operands;
+void texture(Builder& b) {
+  const auto& ops = b.in->operands;
   TextureOp op;
-  op.action = static_cast<uint32_t>(m_->opcode == "tex" ? TextureAction::sample : TextureAction::gather);
+  op.action = static_cast<uint32_t>(b.m->opcode == "tex" ? TextureAction::sample : TextureAction::gather);
   bool shaped = false, four = false;
   std::vector<std::string_view> types;
-  for (std::string_view s : m_->suffixes) {
+  for (std::string_view s : b.m->suffixes) {
     constexpr std::string_view components = "rgba";
     if (s == "level" || s == "grad" || s == "base") continue;
-    if (m_->opcode == "tld4" && s.size() == 1 && components.find(s) != components.npos)
+    if (b.m->opcode == "tld4" && s.size() == 1 && components.find(s) != components.npos)
       op.component = static_cast<uint32_t>(components.find(s)) & 3;
     else if (geometry_from(s, op))
       shaped = true;
@@ -64,34 +71,34 @@ void Flattener::texture() {
     else if (s == "f32" || s == "s32" || s == "u32")
       types.push_back(s);
     else
-      return unknown();
+      return b.unknown();
   }
   if (!shaped || !four || types.size() != 2 || ops.size() < 2 || ops[0].kind != Operand::vector ||
       ops[0].elements.size() != 4)
-    return unknown();
+    return b.unknown();
   op.whole = types[1] != "f32";
   std::vector<Value> sources{Value::imm(0)};
-  if (!texture_place(ops[1], coordinates(static_cast<Geometry>(op.geometry)), ops[0], sources)) return unknown();
+  if (!place_from(b, ops[1], coordinates(static_cast<Geometry>(op.geometry)), ops[0], sources)) return b.unknown();
   for (uint32_t first : {0u, 2u}) {
     op.first = first;
     sources[0] = Value::imm(op.bits());
-    const uint32_t a = result(ops[0].elements[first], Element::b32, false);
-    const uint32_t b = result(ops[0].elements[first + 1], Element::b32, false);
-    texture_call(sources, a, b, first == 0);
+    const uint32_t low = b.result(ops[0].elements[first], Element::b32, false);
+    const uint32_t high = b.result(ops[0].elements[first + 1], Element::b32, false);
+    call_texture(b, sources, low, high, first == 0);
   }
-  finish_results();
+  b.finish_results();
 }
 
 // suld.b.GEOMETRY{.v2|.v4}.bN.BOUNDARY d, [s, {c}]; sust.b... [s, {c}], v. The first coordinate is in bytes.
-void Flattener::surface() {
-  const auto& ops = in_->operands;
-  const bool load = m_->opcode == "suld";
+void surface(Builder& b) {
+  const auto& ops = b.in->operands;
+  const bool load = b.m->opcode == "suld";
   TextureOp op;
   op.action = static_cast<uint32_t>(load ? TextureAction::load : TextureAction::store);
   op.count = 1;
   op.whole = 1;
   bool shaped = false, raw = false;
-  for (std::string_view s : m_->suffixes) {
+  for (std::string_view s : b.m->suffixes) {
     if (s == "b")
       raw = true;
     else if (geometry_from(s, op))
@@ -105,47 +112,34 @@ void Flattener::surface() {
                                           : s == "clamp" ? Boundary::clamp
                                                          : Boundary::zero);
     else if (s != "ca" && s != "cg" && s != "cs" && s != "cv" && s != "wb" && s != "wt")
-      return unknown();
+      return b.unknown();
   }
   if (!shaped || !raw || op.width == 0 || ops.size() != 2 || static_cast<Geometry>(op.geometry) >= Geometry::cube)
-    return unknown();
+    return b.unknown();
   std::vector<Value> sources{Value::imm(0)};
   const ptx::Operand &place = ops[load ? 1 : 0], &values = ops[load ? 0 : 1];
-  if (!texture_place(place, coordinates(static_cast<Geometry>(op.geometry)), values, sources)) return unknown();
+  if (!place_from(b, place, coordinates(static_cast<Geometry>(op.geometry)), values, sources)) return b.unknown();
   const bool vector = values.kind == Operand::vector;
-  if ((vector ? values.elements.size() : 1) != op.count) return unknown();
+  if ((vector ? values.elements.size() : 1) != op.count) return b.unknown();
   const auto part = [&](unsigned k) -> const ptx::Operand& { return vector ? values.elements[k] : values; };
   const Element element = element_of_bytes(op.width);
   if (!load) {
     for (unsigned k = 0; k < op.count; ++k) {
-      Value v = value(part(k), element);
-      if (!v.is_reg()) {
-        const uint32_t r = new_register(element);
-        emit_pure("mov.b" + std::to_string(8 * bytes_of(element)), {r}, {v}, false);
-        v = Value::of(r);
-      }
+      Value v = b.value(part(k), element);
+      if (!v.is_reg()) v = b.compute("mov.b" + std::to_string(8 * bytes_of(element)), {v});
       sources.push_back(v);
     }
     sources[0] = Value::imm(op.bits());
-    return texture_call(sources, kNone, kNone, true);
+    return call_texture(b, sources, kNone, kNone, true);
   }
   for (uint32_t first = 0; first < op.count; first += 2) {
     op.first = first & 3;
     sources[0] = Value::imm(op.bits());
-    const uint32_t a = result(part(first), element, false);
-    const uint32_t b = first + 1 < op.count ? result(part(first + 1), element, false) : kNone;
-    texture_call(sources, a, b, first == 0);
+    const uint32_t low = b.result(part(first), element, false);
+    const uint32_t high = first + 1 < op.count ? b.result(part(first + 1), element, false) : kNone;
+    call_texture(b, sources, low, high, first == 0);
   }
-  finish_results();
+  b.finish_results();
 }
 
-void Flattener::texture_call(const std::vector<Value>& sources, uint32_t a, uint32_t b, bool counts) {
-  Instruction& i = emit(Kind::call);
-  i.mode = static_cast<uint8_t>(Callee::texture);
-  i.text = in_->mnemonic;
-  i.results = {a, b};
-  i.sources = sources;
-  i.counts = counts;
-}
-
-}  // namespace coalesce::machine
+}  // namespace coalesce::machine::flattening

@@ -1,9 +1,9 @@
 // Registers and operands: an instruction reads values of the element that it computes with, and writes a register.
 #include <bit>
 
-#include "machine/program/flatten.h"
+#include "machine/program/flatten/opcodes.h"
 
-namespace coalesce::machine {
+namespace coalesce::machine::flattening {
 
 namespace {
 
@@ -45,112 +45,82 @@ constexpr SpecialName kSpecials[] = {
 
 }  // namespace
 
-Element element_of_bytes(unsigned bytes) {
-  switch (bytes) {
-    case 1:
-    case 2:
-      return Element::b16;
-    case 4:
-      return Element::b32;
-    case 8:
-      return Element::b64;
-    case 16:
-      return Element::b128;
-    default:
-      return Element::none;
-  }
-}
-
 Element element_of(ptx::Type type) {
   return type == ptx::Type::pred ? Element::pred : element_of_bytes(ptx::size_of(type));
 }
 
-unsigned bytes_of(Element element) {
-  constexpr unsigned bytes[] = {0, 4, 1, 2, 4, 8, 16};
-  return bytes[static_cast<unsigned>(element)];
-}
-
-uint32_t Flattener::new_register(Element element) {
+uint32_t Builder::new_register(Element element) {
   Register r;
   r.element = element;
-  out_.registers.push_back(r);
-  return static_cast<uint32_t>(out_.registers.size() - 1);
+  out.registers.push_back(r);
+  return static_cast<uint32_t>(out.registers.size() - 1);
 }
 
-uint32_t Flattener::builtin(Builtin which, Element element) {
+uint32_t Builder::builtin(Builtin which, Element element) {
   const auto key = std::make_pair(static_cast<int>(which), static_cast<int>(element));
   const auto found = builtins_.find(key);
   if (found != builtins_.end()) return found->second;
   const uint32_t r = new_register(element);
-  out_.registers[r].builtin = which;
+  out.registers[r].builtin = which;
   return builtins_[key] = r;
 }
 
 // PTX's condition code register: a predicate like any other, made when first used.
-uint32_t Flattener::carry() {
+uint32_t Builder::carry() {
   if (carry_ == kNone) carry_ = new_register(Element::pred);
   return carry_;
 }
 
-// `v` as a value of element `wanted`: PTX lets registers be wider than the operation reads.
-Value Flattener::fitted(Value v, Element wanted) {
+Value Builder::fitted(Value v, Element wanted) {
   if (!v.is_reg() || wanted == Element::none) return v;
-  Element have = out_.registers[v.reg].element;
+  Element have = element(v.reg);
   if (wanted == Element::b8) wanted = Element::b16;
   if (have == wanted) return v;
-  if (have == Element::pred || wanted == Element::pred) fail("operand of the wrong kind in '" + in_->mnemonic + "'");
+  if (have == Element::pred || wanted == Element::pred) fail("operand of the wrong kind in '" + in->mnemonic + "'");
   const auto bits = [](Element e) { return std::to_string(8 * bytes_of(e)); };
   const bool narrower = bytes_of(wanted) < bytes_of(have);
-  const uint32_t r = new_register(wanted);
-  emit_pure((narrower ? "narrow.b" : "widen.b") + bits(wanted) + ".b" + bits(have), {r}, {v}, false);
-  return Value::of(r);
+  return compute((narrower ? "narrow.b" : "widen.b") + bits(wanted) + ".b" + bits(have), {v});
 }
 
 // Index into Decoded::arrays of a variable of shared memory, or of the kernel's or an inlined function's local memory.
-uint32_t Flattener::array_of(const std::string& name) {
+uint32_t Builder::array_of(const std::string& name) {
   ArrayVariable a;
-  if (const auto s = shared_.find(name); s != shared_.end()) {
+  if (const auto s = shared.find(name); s != shared.end()) {
     a.offset = s->second;
-    for (const SharedVariable& v : out_.shared)
+    for (const SharedVariable& v : out.shared)
       if (v.name == name) a.size = v.size;
-  } else if (const auto l = frame_->locals.find(name); l != frame_->locals.end() && !instance_) {
+  } else if (const auto l = frame->locals.find(name); l != frame->locals.end() && !calls.in_instance()) {
     a.space = AddressSpace::local;
     a.offset = l->second;
-    for (const ptx::Variable& v : frame_->function->variables)
+    for (const ptx::Variable& v : frame->function->variables)
       if (v.name == name && v.space == ptx::Space::local) a.size = v.size;
     if (a.size == 0) return kNone;
   } else {
     return kNone;
   }
   a.name = name;
-  for (uint32_t k = 0; k < out_.arrays.size(); ++k)
-    if (out_.arrays[k].space == a.space && out_.arrays[k].offset == a.offset && out_.arrays[k].name == name) return k;
-  out_.arrays.push_back(std::move(a));
-  return static_cast<uint32_t>(out_.arrays.size() - 1);
+  for (uint32_t k = 0; k < out.arrays.size(); ++k)
+    if (out.arrays[k].space == a.space && out.arrays[k].offset == a.offset && out.arrays[k].name == name) return k;
+  out.arrays.push_back(std::move(a));
+  return static_cast<uint32_t>(out.arrays.size() - 1);
 }
 
-int64_t Flattener::symbol_value(const std::string& name, int64_t offset, bool generic) {
-  if (const auto s = shared_.find(name); s != shared_.end())
-    return s->second + offset + (generic ? static_cast<int64_t>(kSharedWindow) : 0);
-  if (const auto l = frame_->locals.find(name); l != frame_->locals.end())
-    return l->second + offset + (generic ? static_cast<int64_t>(kLocalWindow) : 0);
-  for (std::size_t p = 0; p < kernel_.params.size() && frame_->function == &kernel_; ++p)
-    if (kernel_.params[p].name == name) return parameter_offsets_[p] + offset;
-  const SymbolTable::Symbol v = symbols_.symbol(name);
+int64_t Builder::symbol_value(const std::string& name, int64_t offset) {
+  if (const auto s = shared.find(name); s != shared.end()) return s->second + offset;
+  if (const auto l = frame->locals.find(name); l != frame->locals.end()) return l->second + offset;
+  for (std::size_t p = 0; p < kernel.params.size() && is_kernel(); ++p)
+    if (kernel.params[p].name == name) return parameter_offsets[p] + offset;
+  const SymbolTable::Symbol v = symbols.symbol(name);
   if (v.found) return static_cast<int64_t>(v.address) + offset;
-  if (const uint64_t f = symbols_.function_address(name)) return static_cast<int64_t>(f) + offset;
+  if (const uint64_t f = symbols.function_address(name)) return static_cast<int64_t>(f) + offset;
   fail("unknown symbol '" + name + "'");
 }
 
-Value Flattener::value(const ptx::Operand& o, Element wanted) {
+Value Builder::value(const ptx::Operand& o, Element wanted) {
   switch (o.kind) {
     case Operand::reg: {
-      Value v = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
-      if (o.negated) {
-        const uint32_t r = new_register(Element::pred);
-        emit_pure("not.pred", {r}, {v}, false);
-        return Value::of(r);
-      }
+      const Value v = Value::of(mapped(o.reg));
+      if (o.negated) return compute("not.pred", {v});
       return fitted(v, wanted);
     }
     case Operand::integer:
@@ -185,47 +155,41 @@ Value Flattener::value(const ptx::Operand& o, Element wanted) {
       // %envreg*, %pm* ...: documented or harmless as 0.
       if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name.starts_with("%reserved_smem_offset"))
         return Value::imm(0);
-      if (o.name.find("cluster") != std::string::npos) return fitted(cluster_register(o.name), wanted);
+      if (o.name.find("cluster") != std::string::npos) return fitted(cluster_register(*this, o.name), wanted);
       fail("unknown special register '" + o.name + "'");
     }
     case Operand::symbol:
-      if (instance_ && frame_->locals.contains(o.name)) {
-        const uint32_t r = new_register(Element::b64);
-        emit_pure("add.s64", {r},
-                  {Value::of(instances_.at(instance_).frame_base),
-                   Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)))},
-                  false);
-        return fitted(Value::of(r), wanted);
+      if (calls.in_instance() && frame->locals.contains(o.name)) {
+        const Value offset = Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset)));
+        return fitted(compute("add.s64", {Value::of(calls.frame_base()), offset}), wanted);
       }
       {
-        Value v = Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
+        Value v = Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset)));
         v.array = array_of(o.name);
         return v;
       }
     default:
-      fail("operand of a kind that '" + in_->mnemonic + "' does not take");
+      fail("operand of a kind that '" + in->mnemonic + "' does not take");
   }
 }
 
-// The register that an operation producing `produced` writes for destination `o`. Where the real register is wider, a
-// temporary is returned and the widening queued until finish_results().
-uint32_t Flattener::result(const ptx::Operand& o, Element produced, bool is_signed) {
+uint32_t Builder::result(const ptx::Operand& o, Element produced, bool is_signed) {
   if (produced == Element::b8) produced = Element::b16;
   if (o.kind == ptx::Operand::Kind::sink || (o.kind == ptx::Operand::Kind::reg && o.reg < 0))  // _ and _|%p
     return new_register(produced);
-  if (o.kind != ptx::Operand::Kind::reg) fail("destination of '" + in_->mnemonic + "' is no register");
-  const uint32_t real = frame_->registers[static_cast<std::size_t>(o.reg)];
-  if (out_.registers[real].element == produced) return real;
-  if (out_.registers[real].element == Element::pred || produced == Element::pred)
-    fail("destination of the wrong kind in '" + in_->mnemonic + "'");
+  if (o.kind != ptx::Operand::Kind::reg) fail("destination of '" + in->mnemonic + "' is no register");
+  const uint32_t real = mapped(o.reg);
+  if (element(real) == produced) return real;
+  if (element(real) == Element::pred || produced == Element::pred)
+    fail("destination of the wrong kind in '" + in->mnemonic + "'");
   const uint32_t temporary = new_register(produced);
   pending_.push_back({temporary, real, is_signed});
   return temporary;
 }
 
-void Flattener::finish_results() {
+void Builder::finish_results() {
   for (const Pending& p : pending_) {
-    const unsigned from = bytes_of(out_.registers[p.from].element), to = bytes_of(out_.registers[p.to].element);
+    const unsigned from = bytes_of(element(p.from)), to = bytes_of(element(p.to));
     const std::string f = std::to_string(8 * from), t = std::to_string(8 * to);
     const std::string name = to < from     ? "narrow.b" + t + ".b" + f
                              : p.is_signed ? "cvt.s" + t + ".s" + f
@@ -241,4 +205,21 @@ void Flattener::finish_results() {
   pending_.clear();
 }
 
-}  // namespace coalesce::machine
+MemoryOp Builder::address(const ptx::Operand& o) {
+  MemoryOp op;
+  if (o.kind != Operand::address && o.kind != Operand::symbol)
+    fail("'" + in->mnemonic + "' takes an address in brackets");
+  op.offset = o.offset;
+  if (o.reg >= 0) {
+    op.address = Value::of(mapped(o.reg));
+  } else {
+    op.address = calls.in_instance() && frame->locals.contains(o.name) ? Value::of(calls.frame_base()) : Value::imm(0);
+    if (!o.name.empty()) {
+      op.offset = symbol_value(o.name, o.offset);
+      op.array = array_of(o.name);
+    }
+  }
+  return op;
+}
+
+}  // namespace coalesce::machine::flattening

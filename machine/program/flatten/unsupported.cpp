@@ -1,8 +1,8 @@
 // Instructions of which the machine has only the name. Reaching one ends the launch, with what is missing in its
 // message.
-#include "machine/program/flatten.h"
+#include "machine/program/flatten/builder.h"
 
-namespace coalesce::machine {
+namespace coalesce::machine::flattening {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string_view unsupported(std::string_view mnemonic) {
   return {};
 }
 
-}  // namespace coalesce::machine
+}  // namespace coalesce::machine::flattening
