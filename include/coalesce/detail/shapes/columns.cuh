@@ -48,7 +48,8 @@ inline constexpr int most_tile_threads = columns_blocks<A, Width> == 3 ? 320 : c
 template <class A, int Width, int Threads>
 inline constexpr int tile_blocks = Threads == columns_threads ? columns_blocks<A, Width> : 2;
 
-template <int Width, int Loads, int Threads, class A, class Source>
+// Nested: two axes are reduced.
+template <int Width, int Loads, int Threads, bool Nested, class A, class Source>
 __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
     reduce_columns(const columns<A, Source> problem) {
   using state_type = typename A::state;
@@ -56,6 +57,8 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
   using vector = typename Source::template vector_of<Width>;
   __shared__ states_of_threads<Width, Threads / Width, A> room;
   const A& a = problem.accumulator;
+  const std::int64_t outers = Nested ? problem.outers : 1;
+  const int run = Nested ? problem.run : 1;
   const int t = static_cast<int>(threadIdx.x), across = problem.across, down = problem.down;
   const int y = t / across, x = t - y * across, splits = problem.tree.splits;
   std::int64_t plane = 0, tile_of_plane = blockIdx.x;
@@ -71,15 +74,15 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
   const std::int64_t first = tile_of_plane * problem.tile, left = problem.columns_count - first;
   const int columns = left < problem.tile ? static_cast<int>(left) : problem.tile;
   // The split's rows, counted through all groups; of the group at hand `row` up to `end`, the first being row `before`.
-  const std::int64_t rows_count = problem.rows_count, total = problem.outers * rows_count;
+  const std::int64_t rows_count = problem.rows_count, total = outers * rows_count;
   const std::int64_t split_begin = split * problem.rows_of_split, split_next = split_begin + problem.rows_of_split;
   const std::int64_t split_end = split_next < total ? split_next : total;
-  const std::int64_t outer = problem.outers == 1 ? 0 : divide(split_begin, rows_count);
+  const std::int64_t outer = outers == 1 ? 0 : divide(split_begin, rows_count);
   std::int64_t before = outer * rows_count, base = outer * problem.outer_stride, row = split_begin - before;
   std::int64_t end = split_end - before < rows_count ? split_end - before : rows_count;
   // The first of a group's rows that begins as this thread's do.
   int phase = y;
-  if (problem.outers > 1) {
+  if (outers > 1) {
     const std::int64_t shift = outer * problem.outer_shift, skipped = shift + row;
     phase -= static_cast<int>(skipped - divide(skipped, down) * down);
     if (phase < 0) phase += down;
@@ -102,11 +105,11 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
   // Where a column's elements are among its result's: element (row, column) is row * run + in_run[e].
   int in_run[Width];
 #pragma unroll
-  for (int e = 0; e < Width; ++e) in_run[e] = problem.run == 1 || column + e < 0 ? 0 : (column + e) % problem.run;
+  for (int e = 0; e < Width; ++e) in_run[e] = run == 1 || column + e < 0 ? 0 : (column + e) % run;
   if (takes_part) {
     // Elements outside the row belong to the row before or behind, but for the view's first and last, or where there
     // are gaps.
-    const bool gap = !problem.dense, several = problem.outers > 1;
+    const bool gap = !problem.dense, several = outers > 1;
     const bool has_first = split_begin == 0 && row == 0 && (!several || plane == 0);
     const bool has_last = split_end == total && y == problem.last_row && (!several || plane == problem.planes - 1);
     const bool whole = (begin == 0 || !(gap || has_first)) && (there == Width || !(gap || has_last));
@@ -149,7 +152,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
           element of_column[Loads];
 #pragma unroll
           for (int k = 0; k < Loads; ++k) of_column[k] = rows[k][e];
-          a.add(state[e], of_column, positions<1>{(before + row) * problem.run + in_run[e], down * problem.run});
+          a.add(state[e], of_column, positions<1>{(before + row) * run + in_run[e], down * run});
         }
       }
       // The rest of the group and the first rows of the next ones keep as many loads in flight.
@@ -188,7 +191,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
 #pragma unroll
           for (int e = 0; e < Width; ++e) {
             const element one[1] = {one_row[e]};
-            a.add(state[e], one, positions<1>{static_cast<std::int64_t>(number[k]) * problem.run + in_run[e], 0});
+            a.add(state[e], one, positions<1>{static_cast<std::int64_t>(number[k]) * run + in_run[e], 0});
           }
         }
       }
@@ -211,7 +214,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
 
   // A result is a column's, or a run's, which follows the tile's columns in `of_runs`.
   const auto write = [&](int c, const state_type& merged) {
-    if (problem.run == 1) {
+    if (run == 1) {
       problem.out[plane * problem.columns_count + first + c] = a.finish(merged, total);
     } else {
       problem.of_runs[tile * problem.tile + c] = merged;
@@ -230,14 +233,14 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
   }
   const bool has_all = merge_splits<splits_under_way<A>>(
       a, problem.tree, partials, problem.tickets + tile * problem.tree.tickets(), split, columns, room, write);
-  if (problem.run == 1 || !has_all) return;
+  if (run == 1 || !has_all) return;
   __syncthreads();
   const state_type* const of_runs = problem.of_runs + tile * problem.tile;
-  typename A::result* const out = problem.out + (plane * problem.columns_count + first) / problem.run;
-  for (int c = t * problem.run; c < columns; c += Threads * problem.run) {
+  typename A::result* const out = problem.out + (plane * problem.columns_count + first) / run;
+  for (int c = t * run; c < columns; c += Threads * run) {
     state_type merged = of_runs[c];
-    for (int i = 1; i < problem.run; ++i) a.merge(merged, of_runs[c + i]);
-    out[c / problem.run] = a.finish(merged, total * problem.run);
+    for (int i = 1; i < run; ++i) a.merge(merged, of_runs[c + i]);
+    out[c / run] = a.finish(merged, total * run);
   }
 }
 
@@ -282,8 +285,12 @@ status launch_columns_by(columns<A, Source> problem, const tile_form& form, cons
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  return launch(reduce_columns<width, loads_of_columns(width * Source::bytes), Threads, A, Source>, problem,
-                tiles * splits, threads, 0, stream);
+  const auto by = [&](auto nested) {
+    return launch(
+        reduce_columns<width, loads_of_columns(width * Source::bytes), Threads, decltype(nested)::value, A, Source>,
+        problem, tiles * splits, threads, 0, stream);
+  };
+  return problem.outers > 1 || problem.run > 1 ? by(std::true_type()) : by(std::false_type());
 }
 
 template <class A, class Source>

@@ -137,12 +137,13 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   constexpr bool lines = Log2Across == 5;
   std::int64_t tile = blockIdx.x;
   int split = 0;
-  if (splits > 1) {
-    const std::int64_t block = tile, in_group = lines ? splits : problem.tiles * splits,
-                       group = divide(block, in_group);
-    const std::int64_t rest = block - group * in_group;
-    split = static_cast<int>(lines ? rest : divide(rest, problem.tiles));
-    tile = lines ? group : group * problem.tiles + rest - split * problem.tiles;
+  if (splits > 1) {  // a grid has fewer than 2^31 blocks
+    const unsigned tiles = static_cast<unsigned>(problem.tiles), of_tile = static_cast<unsigned>(splits);
+    const unsigned above = blockIdx.x / (lines ? of_tile : tiles),
+                   rest = blockIdx.x - above * (lines ? of_tile : tiles);
+    const unsigned above_plane = above / of_tile;
+    split = static_cast<int>(lines ? rest : above - above_plane * of_tile);
+    tile = lines ? above : rest + above_plane * tiles;
   }
   const std::int64_t plane = problem.planes == 1 ? 0 : divide(tile, problem.tiles);
   // In vectors: where the tile begins, and how many it has.
