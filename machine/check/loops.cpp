@@ -37,30 +37,30 @@ std::vector<uint32_t> Loops::after(uint32_t block) const {
 
 // Tarjan's algorithm.
 void Loops::walk(uint32_t root) {
-  struct Frame {
+  struct Visit {
     uint32_t block;
     std::vector<uint32_t> next;
   };
-  std::vector<Frame> frames;
+  std::vector<Visit> visits;
   const auto enter = [&](uint32_t b) {
     index_[b] = low_[b] = ++count_;
     stack_.push_back(b);
-    frames.push_back({b, after(b)});
+    visits.push_back({b, after(b)});
   };
   enter(root);
-  while (!frames.empty()) {
-    const uint32_t b = frames.back().block;
-    if (!frames.back().next.empty()) {
-      const uint32_t s = frames.back().next.back();
-      frames.back().next.pop_back();
+  while (!visits.empty()) {
+    const uint32_t b = visits.back().block;
+    if (!visits.back().next.empty()) {
+      const uint32_t s = visits.back().next.back();
+      visits.back().next.pop_back();
       if (!index_[s])
         enter(s);
       else if (of_[s] == kNone)
         low_[b] = std::min(low_[b], index_[s]);
       continue;
     }
-    frames.pop_back();
-    if (!frames.empty()) low_[frames.back().block] = std::min(low_[frames.back().block], low_[b]);
+    visits.pop_back();
+    if (!visits.empty()) low_[visits.back().block] = std::min(low_[visits.back().block], low_[b]);
     if (low_[b] != index_[b]) continue;
     const std::vector<uint32_t> next = after(b);
     bool loops = stack_.back() != b || std::ranges::find(next, b) != next.end();
