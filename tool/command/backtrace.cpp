@@ -81,7 +81,7 @@ Calls ask(const std::set<std::string>& frames) {
       const auto first = addresses.begin() + static_cast<std::ptrdiff_t>(at);
       words.insert(words.end(), first,
                    first + static_cast<std::ptrdiff_t>(std::min(kMostWords, addresses.size() - at)));
-      read_answers(binary, run_child({.words = words, .environment = {}, .output_to_pipe = true}).output, calls);
+      read_answers(binary, run_child({.words = words, .output_to_pipe = true}).output, calls);
     }
   }
   return calls;

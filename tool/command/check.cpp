@@ -65,8 +65,9 @@ int check(const CheckOptions& options) {
   MachineOptions machine = options.machine;
   machine.check = true;
   machine.engine = machine::Engine::interpreter;
-  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-" || ci.standard_output(),
-                                false, options.program[0]);
+  Execution execution = execute(
+      {.words = words, .called = options.program[0], .output_to_stderr = options.json == "-" || ci.standard_output()},
+      machine, layout, options.quiet);
   execution.record.program = options.program[0];
   std::vector<machine::Diagnostic> diagnostics = diagnostics_of(execution.record);
   name_calls(diagnostics, rules.foreign);

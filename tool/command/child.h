@@ -8,11 +8,11 @@
 namespace coalesce::tool {
 
 struct Command {
-  std::vector<std::string> words;                  // the program's path and its arguments
-  std::string called = {};                         // its argv[0]; empty: the path
-  std::map<std::string, std::string> environment;  // set on top of ours
-  bool output_to_stderr = false;                   // its standard output goes to our standard error
-  bool output_to_pipe = false;                     // its standard output is collected in Outcome::output instead
+  std::vector<std::string> words;                       // the program's path and its arguments
+  std::string called = {};                              // its argv[0]; empty: the path
+  std::map<std::string, std::string> environment = {};  // set on top of ours
+  bool output_to_stderr = false;                        // its standard output goes to our standard error
+  bool output_to_pipe = false;                          // its standard output is collected in Outcome::output instead
 };
 
 struct Outcome {

@@ -177,7 +177,7 @@ std::string request_key(const std::string& environment, const std::vector<std::v
 int run_all(const std::vector<std::vector<std::string>>& lines) {
   for (const auto& words : lines) {
     // Standard output belongs to the program that will run; the compiler's goes beside its messages.
-    const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
+    const Outcome outcome = run_child({.words = words, .output_to_stderr = true});
     if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
     if (outcome.code != 0) return outcome.code;
   }

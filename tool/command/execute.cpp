@@ -107,21 +107,16 @@ std::string prepended(const std::string& first, const char* variable, char separ
   return rest && *rest ? first + separator + rest : first;
 }
 
-Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
-                  bool quiet, bool output_to_stderr, bool output_to_pipe, const std::string& called) {
+Execution execute(Command command, const MachineOptions& options, const Layout& layout, bool quiet) {
   require_runtime(layout);
   if (options.engine == machine::Engine::native) require_native(layout);
-  const Executable executable = inspect_file(words.front());
-  require_runnable(executable, words.front());
-  require_unprivileged(words.front());
-  if (executable.static_runtime()) require_redirectable(words.front());
+  const std::string& program = command.words.front();
+  const Executable executable = inspect_file(program);
+  require_runnable(executable, program);
+  require_unprivileged(program);
+  if (executable.static_runtime()) require_redirectable(program);
 
   const RecordFile file(options.record);
-  Command command{.words = words,
-                  .called = called,
-                  .environment = {},
-                  .output_to_stderr = output_to_stderr,
-                  .output_to_pipe = output_to_pipe};
   auto& environment = command.environment;
   environment["LD_LIBRARY_PATH"] = prepended(layout.runtime.string(), "LD_LIBRARY_PATH", ':');
   // DT_RPATH is searched before LD_LIBRARY_PATH; what is loaded already is not searched at all.
@@ -150,10 +145,10 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
   const Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty() && !executable.static_runtime()) {
-    throw Error(Exit::not_started, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
+    throw Error(Exit::not_started, "'" + program + "' did not use the CUDA runtime, so there is nothing to count",
                 "coalesce run takes a CUDA program, or a .cu file");
   }
-  if (execution.record.program.empty()) execution.record.program = words.front();
+  if (execution.record.program.empty()) execution.record.program = program;
   if (!execution.record.started) {
     const machine::Device& device = find_device(options.device);
     execution.record.device = {std::string(device.key), std::string(device.name), {device.major, device.minor}};

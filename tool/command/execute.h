@@ -44,10 +44,9 @@ bool is_source(const std::string& path);
 std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
                      const Layout& layout, std::unique_ptr<Cache>& cache);
 
-// Runs `words` (the program's path first) on the machine and reads its record. `called`: the program's argv[0]; empty:
-// its path. Throws Error when it cannot be started.
-Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
-                  bool quiet, bool output_to_stderr, bool output_to_pipe, const std::string& called = "");
+// Runs a command on the machine, which its environment then names, and reads its record. Throws Error when it cannot be
+// started.
+Execution execute(Command command, const MachineOptions& options, const Layout& layout, bool quiet);
 
 // Adds the records of the other ranks, which each has left as file("record") before it gave "code". What is missing
 // goes to `missing`.

@@ -47,7 +47,7 @@ void run_separately(Experiment& experiment, const std::vector<std::string>& word
     all.insert(all.end(), {"--rung", rung.name});
     std::vector<double> span, h2d, d2h;
     for (int i = 0; i < kRuns && !experiment.interrupted; ++i) {
-      const Execution execution = execute_on_gpu(all, {.plain = true}, layout, false, true);
+      const Execution execution = execute_on_gpu({.words = all, .output_to_pipe = true}, {.plain = true}, layout);
       take(experiment, execution);
       span.push_back(execution.record.span);
       h2d.push_back(copy_seconds(execution.record, "h2d"));
@@ -67,10 +67,10 @@ void run_on_gpu(Experiment& experiment, const ClaimFile& claims, const std::vect
   std::vector<std::string> timed = words;
   if (std::find(claims.options.begin(), claims.options.end(), "cycles") != claims.options.end())
     timed.insert(timed.end(), {"--cycles", "1"});
-  const Execution times = execute_on_gpu(timed, {.repeat = kRepetitions}, layout, false, true);
+  const Execution times = execute_on_gpu({.words = timed, .output_to_pipe = true}, {.repeat = kRepetitions}, layout);
   take(experiment, times);
   if (experiment.interrupted) return;
-  const Execution counters = execute_on_gpu(words, {.counters = true}, layout, false, true);
+  const Execution counters = execute_on_gpu({.words = words, .output_to_pipe = true}, {.counters = true}, layout);
   take(experiment, counters);
   for (Rung& rung : experiment.rungs) {
     Hardware hardware = hardware_of(times.record, rung.name);

@@ -48,7 +48,7 @@ void run_once(Experiment& experiment, const std::vector<std::string>& words, con
               const LabOptions& options, const Layout& layout) {
   std::vector<std::string> all = words;
   if (!rung.empty()) all.insert(all.end(), {"--rung", rung});
-  const Execution execution = execute(all, options.machine, layout, false, false, true);
+  const Execution execution = execute({.words = all, .output_to_pipe = true}, options.machine, layout, false);
   const Record& record = execution.record;
   experiment.device = record.device;
   experiment.output += execution.outcome.output;

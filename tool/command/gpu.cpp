@@ -89,20 +89,15 @@ std::string device_like(const Gpu& gpu, const std::string& otherwise) {
   return otherwise;
 }
 
-Execution execute_on_gpu(const std::vector<std::string>& words, const Measurement& measurement, const Layout& layout,
-                         bool output_to_stderr, bool output_to_pipe, const std::string& called) {
+Execution execute_on_gpu(Command command, const Measurement& measurement, const Layout& layout) {
   if (layout.gpu.empty())
     throw Error(Exit::environment, "libcoalesce_gpu.so is missing from this installation",
                 "it belongs beside libcudart; build or install the project as a whole");
-  const Executable executable = inspect_file(words.front());
-  require_runnable(executable, words.front(), true);
-  require_unprivileged(words.front());
+  const std::string& program = command.words.front();
+  const Executable executable = inspect_file(program);
+  require_runnable(executable, program, true);
+  require_unprivileged(program);
   const RecordFile file;
-  Command command{.words = words,
-                  .called = called,
-                  .environment = {},
-                  .output_to_stderr = output_to_stderr,
-                  .output_to_pipe = output_to_pipe};
   auto& environment = command.environment;
   environment["LD_PRELOAD"] = prepended(layout.gpu.string(), "LD_PRELOAD", ':');
   if (const std::string folders = toolkit_libraries(); !folders.empty()) {
@@ -117,10 +112,10 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0)
-    throw Error(Exit::not_started, "'" + words.front() + "' launched nothing on the GPU",
+    throw Error(Exit::not_started, "'" + program + "' launched nothing on the GPU",
                 "coalesce run takes a CUDA program, or a .cu file");
   record.on_gpu = true;
-  if (record.program.empty()) record.program = words.front();
+  if (record.program.empty()) record.program = program;
   return execution;
 }
 
@@ -130,7 +125,7 @@ Limits measure_limits(const Gpu& gpu, const Layout& layout, Cache& cache) {
   options.compiler = Compiler::nvcc;
   options.native = gpu.major * 10 + gpu.minor;
   const fs::path program = compile(layout.limits, options, find_device("h200"), layout, cache);
-  Command command{.words = {program.string()}, .environment = {}, .output_to_pipe = true};
+  Command command{.words = {program.string()}, .output_to_pipe = true};
   if (const std::string folders = toolkit_libraries(); !folders.empty()) {
     const char* own = std::getenv("LD_LIBRARY_PATH");
     command.environment["LD_LIBRARY_PATH"] = own && *own ? own + (':' + folders) : folders;

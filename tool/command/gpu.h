@@ -31,9 +31,8 @@ struct Measurement {
   bool counters = false;  // read the hardware's
   bool plain = false;     // wait for nothing, repeat nothing: copies and the whole are timed
 };
-// Runs `words` on the GPU and reads its record. Throws Error when it cannot be started or did not use the runtime.
-Execution execute_on_gpu(const std::vector<std::string>& words, const Measurement& measurement, const Layout& layout,
-                         bool output_to_stderr, bool output_to_pipe, const std::string& called = "");
+// Runs a command on the GPU and reads its record. Throws Error when it cannot be started or did not use the runtime.
+Execution execute_on_gpu(Command command, const Measurement& measurement, const Layout& layout);
 
 Limits measure_limits(const Gpu& gpu, const Layout& layout, Cache& cache);
 

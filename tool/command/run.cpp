@@ -95,10 +95,10 @@ void put_tables(Exporting& exporting, Export* output, const std::string& text) {
 int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const MachineOptions& machine,
                 const Layout& layout, const Exports& exports) {
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
-  Execution counted = execute(words, machine, layout, options.quiet, divert, false, options.program[0]);
-  // The program prints the same: show it once.
-  Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true,
-                                      options.program[0]);
+  Command command{.words = words, .called = options.program[0], .output_to_stderr = divert};
+  Execution counted = execute(command, machine, layout, options.quiet);
+  command.output_to_pipe = true;  // the program prints the same: show it once
+  Execution measured = execute_on_gpu(command, {.repeat = repetitions(options), .counters = true}, layout);
   for (Record* record : {&counted.record, &measured.record}) {
     if (!options.filter.empty()) filter(*record, options.filter);
   }
@@ -133,7 +133,8 @@ int run_rank(const std::vector<std::string>& words, const RunOptions& options, c
              bool divert) {
   MachineOptions machine = options.machine;
   machine.record = ranks.file("record").string();
-  const Execution execution = execute(words, machine, layout, true, divert, false, options.program[0]);
+  const Execution execution =
+      execute({.words = words, .called = options.program[0], .output_to_stderr = divert}, machine, layout, true);
   const int code = exit_code(execution, options.allow_stopped);
   ranks.give("code", std::to_string(code));
   return code;
@@ -217,9 +218,10 @@ int run(const RunOptions& options) {
     return run_on_both(words, options, machine, layout, {json.get(), html.get(), output.get()});
   }
   if (ranks) machine.record = ranks->file("record").string();
-  Execution execution = on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout,
-                                                     divert, false, options.program[0])
-                                    : execute(words, machine, layout, options.quiet, divert, false, options.program[0]);
+  const Command command{.words = words, .called = options.program[0], .output_to_stderr = divert};
+  Execution execution = on == "gpu"
+                            ? execute_on_gpu(command, {.repeat = repetitions(options), .counters = true}, layout)
+                            : execute(command, machine, layout, options.quiet);
   std::optional<Terminations> terminations;
   if (ranks) {
     terminations.emplace();
