@@ -188,33 +188,28 @@ void store_scattered(Emitter& e, const Instruction& i, Value* base, Value* offse
   for (uint32_t first = 0; first < kLanes; first += pass)
     for (uint32_t l = pass; l-- > 0;) order.push_back(static_cast<int>(first + l));
   Value* on = active.mask ? active.lanes : Constant::getAllOnesValue(e.wide(ir.getInt1Ty()));
-  // The last steps of a tree need few lanes, and a scatter costs the same for none of its lanes as for all. The first
-  // lanes come last where one pass takes them all.
-  const bool in_parts = active.mask && e.target.masks;
-  const std::vector<uint32_t> starts = !in_parts        ? std::vector<uint32_t>{0, kLanes}
-                                       : pass == kLanes ? std::vector<uint32_t>{0, 16, 24, kLanes}
-                                                        : std::vector<uint32_t>{0, 8, 16, kLanes};
+  // The last steps of a tree need few lanes, and a scatter costs the same for none of its lanes as for all.
+  const bool in_parts = apart && active.mask && e.target.masks;
+  const std::vector<uint32_t> starts =
+      in_parts ? std::vector<uint32_t>{0, 8, 16, kLanes} : std::vector<uint32_t>{0, kLanes};
   for (uint32_t k = 0; k < m.count; ++k) {
     Value* to = e.offset(base, uint64_t{k} * m.width);
     Value* stored = store_value(e, m, k);
+    BasicBlock* done = in_parts ? e.block("stored") : nullptr;
     for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
       const ArrayRef<int> lanes = ArrayRef(order).slice(starts[p], starts[p + 1] - starts[p]);
       const auto some_of = [&](Value* all) { return apart && !in_parts ? all : ir.CreateShuffleVector(all, lanes); };
-      BasicBlock* next = nullptr;
-      if (in_parts) {
-        uint32_t any = 0;
-        for (const int l : lanes) any |= 1u << l;
-        BasicBlock* some = e.block("some_lanes");
-        next = e.block("next_lanes");
-        ir.CreateCondBr(ir.CreateIsNull(ir.CreateAnd(active.mask, ir.getInt32(any))), next, some);
-        ir.SetInsertPoint(some);
+      if (p > 0) {
+        BasicBlock* more = e.block("more_lanes");
+        ir.CreateCondBr(ir.CreateIsNull(ir.CreateLShr(active.mask, starts[p])), done, more);
+        ir.SetInsertPoint(more);
       }
       ir.CreateMaskedScatter(some_of(stored), ir.CreateGEP(ir.getInt8Ty(), to, some_of(offsets)), Align(m.width),
                              some_of(on));
-      if (!next) continue;
-      ir.CreateBr(next);
-      ir.SetInsertPoint(next);
     }
+    if (!done) continue;
+    ir.CreateBr(done);
+    ir.SetInsertPoint(done);
   }
 }
 

@@ -75,6 +75,7 @@ void find_cost_of_words(Emitter& e, Value* memo, Value* address, const Active& a
   Value* apart = ir.CreateICmpEQ(banks, e.count_lanes(e.mask_of(active)));
   ir.CreateStore(ir.getInt32(0), at(offsetof(CostMemo, wavefronts)));
   ir.CreateStore(ir.getInt32(0), at(offsetof(CostMemo, step)));
+  ir.CreateStore(ir.getInt32(0), at(offsetof(CostMemo, meet)));
   BasicBlock *meet = e.block("meet"), *step_apart = e.block("step_apart"), *odd = e.block("odd");
   ir.CreateCondBr(apart, filled, meet);
   ir.SetInsertPoint(meet);
@@ -130,10 +131,21 @@ void move(Emitter& e, const Instruction& i, Value* memo, Value* address, const A
     ir.CreateBr(done);
     ir.SetInsertPoint(anywhere);
   }
-  if (i.kind == Kind::store)
-    store_scattered(e, i, shared, address, active, false);
-  else
+  if (i.kind == Kind::load) {
     load_scattered(e, i, shared, address, active, true);
+    ir.CreateBr(done);
+    return;
+  }
+  if (e.target.masks) {  // else lanes are stored one by one, and each order costs the same
+    BasicBlock *apart = e.block("apart"), *meeting = e.block("meeting");
+    Value* meet = ir.CreateLoad(ir.getInt32Ty(), e.offset(memo, offsetof(CostMemo, meet)));
+    ir.CreateCondBr(ir.CreateIsNull(meet), apart, meeting);
+    ir.SetInsertPoint(apart);
+    store_scattered(e, i, shared, address, active, true);
+    ir.CreateBr(done);
+    ir.SetInsertPoint(meeting);
+  }
+  store_scattered(e, i, shared, address, active, false);
   ir.CreateBr(done);
 }
 

@@ -59,7 +59,8 @@ struct alignas(64) CostMemo {
   uint32_t mask = 0;  // 0: empty
   uint32_t wavefronts = 0, ideal = 0;
   uint32_t step = 0;  // bytes between the lanes of a full warp, where that is known and lanes meet in banks; or 0
-  uint32_t unused[12] = {};
+  uint32_t meet = 0;  // 0: no two lanes of the mask at one address
+  uint32_t unused[11] = {};
 };
 static_assert(sizeof(CostMemo) == 192);
 

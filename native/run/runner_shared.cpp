@@ -20,8 +20,11 @@ void Runner::find_cost(Frame*, CostMemo* memo, uint32_t mask, uint32_t how) {
   // index * 2 * stride: lanes a step apart, known only at run time.
   const uint32_t first = lowest(mask), step = address[(first + 1) & 31] - address[first];
   const bool store = how & 256;
+  const bool regular = affine(address, mask, step);
+  // As in find_cost_of_words(): lanes a step apart meet where 31 steps may come to 2^32.
+  memo->meet = !regular || (step & 0x07ff'ffff) == 0;
   SharedCost c;
-  if (affine(address, mask, step))
+  if (regular)
     c = store ? shared_store_cost_affine(address[first] - first * step, step, mask, bytes)
               : shared_load_cost_affine(address[first] - first * step, step, mask, bytes);
   else
