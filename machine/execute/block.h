@@ -43,7 +43,9 @@ class BlockRun {
   void add_waits(KernelFault& f) const;
   // The block is one of a cluster, until it is started again or ended. Where it is in none, it has one of its own.
   void join(Cluster& cluster, uint32_t rank);
-  void leave_cluster();
+  void leave_cluster() {
+    if (cluster_) end_membership();
+  }
   Cluster& cluster();
   uint32_t rank() const { return rank_; }
   // Bytes of shared memory at an address beyond the block's own (cluster.h); null: there are none.
@@ -109,6 +111,7 @@ class BlockRun {
   void lay_out(const Code& code);  // areas and builtin values for this code
   void put_threads(const BuiltinSlot& slot, uint32_t each, uint32_t end);
   void set_block_builtins(std::byte* block_area);
+  void end_membership();
   void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
   std::vector<uint32_t> holding_joins(const Warp& w, bool of_waiting = false) const;

@@ -175,8 +175,8 @@ void BlockRun::join(Cluster& cluster, uint32_t rank) {
   cluster.set(rank, &member_);
 }
 
-void BlockRun::leave_cluster() {
-  if (cluster_) cluster_->set(rank_, nullptr);
+void BlockRun::end_membership() {
+  cluster_->set(rank_, nullptr);
   cluster_ = nullptr;
   own_cluster_.reset();
   rank_ = 0;

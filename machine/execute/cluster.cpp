@@ -3,12 +3,13 @@
 namespace coalesce::machine {
 
 Size3 block_at(const Size3& grid, const Size3& cluster, uint64_t number) {
-  const uint32_t blocks = volume(cluster);
-  const uint64_t which = number / blocks, rank = number % blocks;
   const auto in = [](const Size3& s, uint64_t n) {
     return Size3{static_cast<uint32_t>(n % s[0]), static_cast<uint32_t>(n / s[0] % s[1]),
                  static_cast<uint32_t>(n / s[0] / s[1])};
   };
+  const uint32_t blocks = volume(cluster);
+  if (blocks == 1) return in(grid, number);  // each block asks, and divisions are as long as a short block's steps
+  const uint64_t which = number / blocks, rank = number % blocks;
   const Size3 first = in({grid[0] / cluster[0], grid[1] / cluster[1], grid[2] / cluster[2]}, which);
   const Size3 within = in(cluster, rank);
   return {first[0] * cluster[0] + within[0], first[1] * cluster[1] + within[1], first[2] * cluster[2] + within[2]};

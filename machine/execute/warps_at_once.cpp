@@ -52,10 +52,11 @@ bool BlockRun::run_together(uint32_t region, uint32_t first, uint32_t last) {
 bool BlockRun::run_beside(const Together& at, uint32_t next, uint32_t first, uint32_t last) {
   const BlockCode& c = code_->blocks[at.block];
   uint32_t live = 0, warps = 0, parted = 0, lanes = 0;
+  if (observer_ && observer_->shadows)
+    for (uint32_t k = first; k < last; ++k)
+      if (Warp& w = warps_[k]; w.alive) observer_->decides(launch_.program->blocks[at.block].last - 1, w.alive, w);
   for (uint32_t k = first; k < last; ++k) {
     Warp& w = warps_[k];
-    if (observer_ && observer_->shadows && w.alive)
-      observer_->decides(launch_.program->blocks[at.block].last - 1, w.alive, w);
     uint32_t beside = *w.at<uint32_t>(c.predicate);
     if (c.negated != (c.taken == next)) beside = ~beside;
     w.active = beside &= w.alive;
