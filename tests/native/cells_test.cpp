@@ -97,7 +97,7 @@ std::string missing(const Table& table) {
 
 // Every `one_of`-th kernel in all executors, the others interpreted, in each change in one of the two shapes.
 void check(uint32_t one_of) {
-  Bench interpreted(1), plain(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), plain(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   plain.machine().use_plain(true);
   Table table;
   uint32_t number = 0;
@@ -117,7 +117,7 @@ void check(uint32_t one_of) {
             Shape shape;
             shape.block = {x, y, 1};
             for (Bench* bench : {&interpreted, &plain, &compiled}) {
-              if (bench == &compiled && !native_code()) continue;
+              if (bench == &compiled && !quick_native_code()) continue;
               if (bench != &interpreted && number % one_of != 0) continue;
               const auto program = bench->machine().load(k.ptx(), "test.ptx");
               for (const uint32_t n : {kNumber, 2 * kNumber}) {

@@ -83,7 +83,7 @@ void check(const std::string& body, std::size_t words, const std::array<uint32_t
   Shape shape;
   shape.block = block;
   const std::string ptx = kernel(".param .u64 out, .param .u32 n", prologue(words) + body);
-  Bench interpreted(1), plain(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), plain(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   plain.machine().use_plain(true);
   for (Bench* bench : {&interpreted, &plain, &compiled}) {
     const auto program = bench->machine().load(ptx, "test.ptx");
@@ -172,7 +172,7 @@ TEST(WarpValues, AsAddressesThatAreNotAligned) {
                                                      {"u64 %rd9", 8},
                                                      {"v2.u32 {%r9, %r10}", 8},
                                                      {"v4.u32 {%r9, %r10, %r11, %r12}", 16}};
-  Bench compiled(1, Shape{}.max_instructions, native_code()), interpreted(1);
+  Bench compiled(1, Shape{}.max_instructions, quick_native_code()), interpreted(1);
   for (const auto& [what, bytes] : widths)
     for (const uint32_t step : {0u, bytes, 2 * bytes})
       for (const bool store : {false, true}) {

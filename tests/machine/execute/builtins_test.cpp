@@ -314,8 +314,8 @@ TEST(SpecialRegisters, TheTimeAndItsHalves) {
             .count());
   };
   for (const bool native : {false, true}) {
-    if (native && !native_code()) break;
-    Bench bench(1, Shape{}.max_instructions, native ? native_code() : nullptr);
+    if (native && !quick_native_code()) break;
+    Bench bench(1, Shape{}.max_instructions, native ? quick_native_code() : nullptr);
     const uint64_t before = now();
     const Ran r = bench.run(ptx, {zeros<uint64_t>(5)}, {}, "k");
     const uint64_t after = now();

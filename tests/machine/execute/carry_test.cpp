@@ -130,7 +130,7 @@ TEST(CarryChains, HaveOneFlag) {
   std::vector<uint64_t> operands;
   for (uint32_t thread = 0; thread < kCarryThreads; ++thread)
     for (uint32_t k = 0; k < kOperands; ++k) operands.push_back(operand(thread, k));
-  Bench interpreted(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   const std::vector<Argument> arguments{buffer(operands), zeros<uint64_t>(std::size_t{kCarryThreads} * kOutputs)};
   Shape shape;
   shape.grid = {kCarryThreads / 128, 1, 1};
@@ -153,7 +153,8 @@ TEST(CarryChains, HaveOneFlag) {
       EXPECT_EQ(digest_of(got), card->second);
     }
     // Native code takes tens of milliseconds a chain.
-    if (number++ % 97 == 0 && native_code()) EXPECT_EQ(difference(r, compiled.run(ptx, arguments, shape, "k")), "");
+    if (number++ % 97 == 0 && quick_native_code())
+      EXPECT_EQ(difference(r, compiled.run(ptx, arguments, shape, "k")), "");
   }
   if (few_cases()) return;
   EXPECT_EQ(measured, truth.size());

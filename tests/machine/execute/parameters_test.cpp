@@ -96,7 +96,7 @@ class Parameters : public testing::TestWithParam<Way> {};
 
 TEST_P(Parameters, AreReadAtAnyAddress) {
   const std::vector<uint8_t> from = argument_bytes();
-  Bench interpreted(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   for (const Width& w : kWidths)
     for (const Index& i : kIndexes)
       for (const Guard& g : kGuards) {
@@ -110,7 +110,7 @@ TEST_P(Parameters, AreReadAtAnyAddress) {
         ASSERT_EQ(r.report.fault, Fault::none) << r.message();
         EXPECT_EQ(r.buffers[0], expected);
         // Native code of one width of each size: what addresses become of is the same for the others.
-        if (native_code() && std::string(w.suffix).starts_with("u"))
+        if (quick_native_code() && std::string(w.suffix).starts_with("u"))
           EXPECT_EQ(difference(r, compiled.run(ptx, arguments, {}, "k")), "");
       }
 }

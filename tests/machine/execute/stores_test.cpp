@@ -93,7 +93,7 @@ TEST_P(Stores, LeaveTheValueThatACardLeaves) {
   }
   Shape shape;
   shape.grid = {static_cast<uint32_t>(masks.size()), 1, 1};
-  Bench interpreted(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   for (const StoreForm& f : kStoreForms)
     for (const bool branch : {false, true}) {
       SCOPED_TRACE(std::string(f.suffix) + (branch ? ", branch" : ", guard"));
@@ -112,7 +112,7 @@ TEST_P(Stores, LeaveTheValueThatACardLeaves) {
         const std::vector<uint8_t> got(&r.buffers[2][n * kRegion], &r.buffers[2][n * kRegion] + kRegion);
         ASSERT_EQ(got, expected);
       }
-      if (native_code()) EXPECT_EQ(difference(r, compiled.run(ptx, arguments, shape, "k")), "");
+      if (quick_native_code()) EXPECT_EQ(difference(r, compiled.run(ptx, arguments, shape, "k")), "");
     }
 }
 
@@ -143,7 +143,7 @@ std::string copying(const std::string& form, uint32_t bytes, uint32_t mask) {
 }
 
 TEST(AsyncCopies, LeaveTheValueThatACardLeaves) {
-  Bench interpreted(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   const std::pair<const char*, uint32_t> forms[] = {{"ca", 4}, {"ca", 8}, {"ca", 16}, {"cg", 16}};
   for (const auto& [form, bytes] : forms)
     for (const StorePattern& p : store_patterns()) {
@@ -161,13 +161,14 @@ TEST(AsyncCopies, LeaveTheValueThatACardLeaves) {
       const Ran r = interpreted.run(ptx, arguments, {}, "k");
       ASSERT_EQ(r.report.fault, Fault::none) << r.message();
       EXPECT_EQ(r.buffers[2], expected);
-      if (native_code() && p.name.ends_with(" 1")) EXPECT_EQ(difference(r, compiled.run(ptx, arguments, {}, "k")), "");
+      if (quick_native_code() && p.name.ends_with(" 1"))
+        EXPECT_EQ(difference(r, compiled.run(ptx, arguments, {}, "k")), "");
     }
 }
 
 // One address that the decoder knows to be one: all lanes, and those that a mask leaves on.
 TEST(StoresAtOneAddress, LeaveTheValueThatACardLeaves) {
-  Bench interpreted(1), compiled(1, Shape{}.max_instructions, native_code());
+  Bench interpreted(1), compiled(1, Shape{}.max_instructions, quick_native_code());
   for (const char* space : {"global", "shared"})
     for (const StoreForm& f : kStoreForms)
       for (const StorePattern& p : store_patterns()) {
@@ -187,7 +188,7 @@ TEST(StoresAtOneAddress, LeaveTheValueThatACardLeaves) {
                std::to_string(place * f.bytes) + "], %h2;\n";
         const std::string ptx = kernel(".param .u64 out", t);
         const Ran r = interpreted.run(ptx, {zeros<uint8_t>(kRegion)}, {}, "k");
-        if (native_code()) EXPECT_EQ(difference(r, compiled.run(ptx, {zeros<uint8_t>(kRegion)}, {}, "k")), "");
+        if (quick_native_code()) EXPECT_EQ(difference(r, compiled.run(ptx, {zeros<uint8_t>(kRegion)}, {}, "k")), "");
         const auto& won = p.survivors.at(std::to_string(std::max(4u, f.bytes)));
         const uint32_t lane = won.contains(place) ? won.at(place) : static_cast<uint32_t>(__builtin_ctz(p.mask));
         EXPECT_EQ(r.buffers[0][place * f.bytes], lane + 1);
