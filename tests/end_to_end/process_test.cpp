@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 // Launches an empty kernel as often as its argument says. Its fat binary is one of compute_121, or of what the second
 // argument says.
-constexpr char kProgram[] = R"(
+constexpr char kLauncher[] = R"(
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +56,7 @@ int main(int count, char** words) {
 class Processes : public testing::Test {
  protected:
   void SetUp() override {
-    here.write("program.cpp", kProgram);
+    here.write("program.cpp", kLauncher);
     ASSERT_EQ(
         here.call({"clang++-19", "program.cpp", "-o", "program", COALESCE_BINARY_DIR "/lib/libcudart.so.13"}).code, 0);
   }

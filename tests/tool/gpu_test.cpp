@@ -159,7 +159,7 @@ TEST(GpuHtml, TimesAndCounters) {
   EXPECT_EQ(measured_html(none, "reduce"), "");
 }
 
-Claim judged(const std::string& rule, const std::vector<Rung>& rungs) {
+Claim judged_rule(const std::string& rule, const std::vector<Rung>& rungs) {
   const ClaimFile file = parse_claims("[[claim]]\ntext = \"t\"\ndocument = \"d\"\nfigure = 2\n" + rule, "claims.toml");
   return judge(file.rows.at(0), rungs, true);
 }
@@ -194,38 +194,39 @@ TEST(GpuReport, OfTheMachineAndAGpu) {
 
 TEST(GpuClaims, TimesAreJudgedWhereThereAreTimes) {
   const std::string rule = "needs = \"time\"\ngpu_value = \"sum.seconds * 1000000\"\ngpu_holds = \"value > figure\"\n";
-  const Claim claim = judged(rule, experiment().rungs);
+  const Claim claim = judged_rule(rule, experiment().rungs);
   EXPECT_EQ(claim.verdict, Verdict::holds);
   EXPECT_TRUE(claim.measured);
   EXPECT_DOUBLE_EQ(*claim.value, 3);
   EXPECT_EQ(figures_text(claim), "claimed 2, measured 3");
   std::vector<Rung> counted = experiment().rungs;
   counted[0].hardware.reset();
-  EXPECT_EQ(judged(rule, counted).reason, "a time: needs a GPU");
+  EXPECT_EQ(judged_rule(rule, counted).reason, "a time: needs a GPU");
   // An estimate judges it, too, and says so; what a time alone does not show stays open.
   counted[0].estimated_seconds = 5e-6;
-  const Claim estimated = judged(rule, counted);
+  const Claim estimated = judged_rule(rule, counted);
   EXPECT_FALSE(estimated.measured);
   EXPECT_EQ(verdict_text(estimated), "holds (estimated)");
   EXPECT_EQ(figures_text(estimated), "claimed 2, estimated 5");
   counted[0].estimated_seconds = 1e-6;
-  EXPECT_EQ(verdict_text(judged(rule, counted)), "does not hold (estimated)");
-  const Claim open = judged("needs = \"time\"\ngpu_holds = \"sum.cycles > 1\"\n", counted);
+  EXPECT_EQ(verdict_text(judged_rule(rule, counted)), "does not hold (estimated)");
+  const Claim open = judged_rule("needs = \"time\"\ngpu_holds = \"sum.cycles > 1\"\n", counted);
   EXPECT_EQ(verdict_text(open), "cannot be judged here");
   EXPECT_EQ(open.reason, "the cycles of sum: needs a GPU");
 }
 
 TEST(GpuClaims, HardwareCounters) {
   EXPECT_EQ(
-      judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_shared_load_wavefronts == 9\"\n", experiment().rungs).verdict,
+      judged_rule("needs = \"gpu\"\ngpu_holds = \"sum.gpu_shared_load_wavefronts == 9\"\n", experiment().rungs).verdict,
       Verdict::holds);
-  EXPECT_THAT(judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_local_load_sectors == 0\"\n", experiment().rungs).reason,
-              HasSubstr("were not read"));
+  EXPECT_THAT(
+      judged_rule("needs = \"gpu\"\ngpu_holds = \"sum.gpu_local_load_sectors == 0\"\n", experiment().rungs).reason,
+      HasSubstr("were not read"));
 }
 
 TEST(GpuClaims, KeysThatDoNotBelong) {
-  EXPECT_ANY_THROW(judged("holds = \"1\"\ngpu_holds = \"1\"\n", {}));
-  EXPECT_ANY_THROW(judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_nothing == 0\"\n", {}));
+  EXPECT_ANY_THROW(judged_rule("holds = \"1\"\ngpu_holds = \"1\"\n", {}));
+  EXPECT_ANY_THROW(judged_rule("needs = \"gpu\"\ngpu_holds = \"sum.gpu_nothing == 0\"\n", {}));
 }
 
 }  // namespace

@@ -89,19 +89,19 @@ TEST(Forms, SuffixesThatAreNone) {
 
 // Types of ld and st (rows) and of registers (columns) that ptxas 13.0 takes together: of both the same.
 TEST(Forms, TypesOfMovesAndOfRegisters) {
-  constexpr const char* kRegisters[] = {"u16", "s16",   "b16", "f16", "u32", "s32", "b32",
-                                        "f32", "f16x2", "u64", "s64", "b64", "f64"};
-  constexpr std::pair<const char*, const char*> kRows[] = {
+  constexpr const char* kRegisterTypes[] = {"u16", "s16",   "b16", "f16", "u32", "s32", "b32",
+                                            "f32", "f16x2", "u64", "s64", "b64", "f64"};
+  constexpr std::pair<const char*, const char*> kMoves[] = {
       {"u8", "yyy-yyy--yyy-"},  {"s8", "yyy-yyy--yyy-"},  {"b8", "yyyyyyyyyyyyy"},  {"u16", "yyy-yyy--yyy-"},
       {"s16", "yyy-yyy--yyy-"}, {"b16", "yyyyyyyyyyyyy"}, {"u32", "    yyy--yyy-"}, {"s32", "    yyy--yyy-"},
       {"b32", "    yyyyyyyyy"}, {"f32", "    --yy---y-"}, {"u64", "         yyy-"}, {"s64", "         yyy-"},
       {"b64", "         yyyy"}, {"f64", "         --yy"}};
   Bench interpreter(1), plain(1);
   plain.machine().use_plain(true);
-  for (const auto& [type, row] : kRows)
-    for (std::size_t k = 0; k < std::size(kRegisters); ++k)
+  for (const auto& [type, row] : kMoves)
+    for (std::size_t k = 0; k < std::size(kRegisterTypes); ++k)
       for (const bool store : {false, true}) {
-        const std::string of = kRegisters[k];
+        const std::string of = kRegisterTypes[k];
         const bool real = of == "f32" || of == "f64", part = real && std::string(type).substr(1) != of.substr(1);
         const bool taken = row[k] == 'y' && !(store && part);  // a GPU converts parts of real numbers
         const std::string text =

@@ -53,7 +53,7 @@ const std::vector<StorePattern>& store_patterns() {
   return all;
 }
 
-constexpr uint32_t kPlaces = 64, kMostBytes = 16, kRegion = kPlaces * kMostBytes;
+constexpr uint32_t kSlots = 64, kMostBytes = 16, kRegion = kSlots * kMostBytes;
 
 // A block for each pattern; it stores lane + 1 in every byte. Shared memory is copied out whole.
 std::string storing(const StoreForm& f, const std::string& space, bool branch) {

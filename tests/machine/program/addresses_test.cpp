@@ -13,12 +13,12 @@
 namespace coalesce::machine {
 namespace {
 
-constexpr uint32_t kRegisters = 12;
+constexpr uint32_t kValues = 12;
 
 // Code over %r0 ... %r11, and what each line computes of their values.
-class Program {
+class Affine {
  public:
-  explicit Program(std::mt19937& random) : random_(random) {
+  explicit Affine(std::mt19937& random) : random_(random) {
     line("mov.u32 %r0, %tid.x;", [](Values& v, const Inputs& in) { v[0] = in[0]; });
     line("ld.param.u32 %r1, [n];", [](Values& v, const Inputs& in) { v[1] = in[1]; });
     line("mov.u32 %r2, %ctaid.x;", [](Values& v, const Inputs& in) { v[2] = in[2]; });
@@ -29,7 +29,7 @@ class Program {
     text += "st.shared.u32 [%r" + std::to_string(last_) + "+" + std::to_string(kOffset) + "], 1;\n";
   }
 
-  using Values = std::array<uint32_t, kRegisters>;
+  using Values = std::array<uint32_t, kValues>;
   using Inputs = std::array<uint32_t, 3>;
   static constexpr int kOffset = 8;
   std::string text;
@@ -39,7 +39,7 @@ class Program {
     return v;
   }
   // The line, from 1, that wrote the register last; 0: none.
-  std::array<uint32_t, kRegisters> line_of{};
+  std::array<uint32_t, kValues> line_of{};
   uint32_t last_ = 0;
 
  private:
@@ -67,7 +67,7 @@ class Program {
 
   void operation() {
     const uint32_t a = source(), b = source(), c = source(), k = constant(), shift = below(21);
-    uint32_t d = below(16) ? 3 + below(kRegisters - 3) : a;  // now and then over its own source
+    uint32_t d = below(16) ? 3 + below(kValues - 3) : a;  // now and then over its own source
     if (d < 3) d = 3;
     const bool guarded = below(24) == 0;
     const auto r = [](uint32_t n) { return "%r" + std::to_string(n); };
@@ -148,7 +148,7 @@ TEST(Addresses, SumsAndZeroBitsHoldForAnyValues) {
   std::mt19937 random(25);
   int terms = 0, zeros = 0;
   for (int k = 0; k < 800; ++k) {
-    const Program program(random);
+    const Affine program(random);
     const Case c = decoded(program.text);
     const MemoryOp* store = nullptr;
     for (const Instruction& i : c.p->code)
@@ -160,15 +160,15 @@ TEST(Addresses, SumsAndZeroBitsHoldForAnyValues) {
     terms += sum.terms.size() > 1;
     zeros += bits > 0 && bits < 32;
     for (int n = 0; n < 6; ++n) {
-      const Program::Inputs in{static_cast<uint32_t>(random() % 1024),
-                               static_cast<uint32_t>(n % 2 ? random() : random() % 2000),
-                               static_cast<uint32_t>(random() % 65536)};
-      const Program::Values v = program.run(in);
+      const Affine::Inputs in{static_cast<uint32_t>(random() % 1024),
+                              static_cast<uint32_t>(n % 2 ? random() : random() % 2000),
+                              static_cast<uint32_t>(random() % 65536)};
+      const Affine::Values v = program.run(in);
       const auto value_of = [&](uint32_t reg) {
         if (c.p->registers[reg].builtin == Builtin::tid_x) return in[0];
         if (c.p->registers[reg].builtin == Builtin::ctaid_x) return in[2];
         if (c.p->registers[reg].builtin == Builtin::parameter) return in[1];
-        for (uint32_t r = 0; r < kRegisters; ++r)
+        for (uint32_t r = 0; r < kValues; ++r)
           if (program.line_of[r] && c.line(program.line_of[r]).results[0] == reg) return v[r];
         ADD_FAILURE() << "a register that nothing wrote";
         return 0u;
@@ -180,7 +180,7 @@ TEST(Addresses, SumsAndZeroBitsHoldForAnyValues) {
         total += part;
         low |= part;
       }
-      EXPECT_EQ(total, address + Program::kOffset) << program.text;
+      EXPECT_EQ(total, address + Affine::kOffset) << program.text;
       if (bits < 32) EXPECT_EQ(address & ((1u << bits) - 1), 0u) << program.text;
       if (bits >= 32) EXPECT_EQ(address, 0u) << program.text;
       if (of_sum < 32) EXPECT_EQ(low & ((1u << of_sum) - 1), 0u) << program.text;

@@ -12,13 +12,13 @@
 namespace coalesce::machine {
 namespace {
 
-constexpr double kMiB = 1 << 20, kL2 = 50 * kMiB;
+constexpr double kMega = 1 << 20, kL2 = 50 * kMega;
 
 Stores stores_of(const nlohmann::json& row) {
   if (!row.contains("width"))
-    return {.stored = row["stored"].get<double>() * kMiB,
-            .stored_lines = row["stored"].get<double>() * kMiB,
-            .loaded = row["loaded"].get<double>() * kMiB};
+    return {.stored = row["stored"].get<double>() * kMega,
+            .stored_lines = row["stored"].get<double>() * kMega,
+            .loaded = row["loaded"].get<double>() * kMega};
   const double sectors = row["sectors"].get<double>(), stride = row["stride"].get<double>();
   return {.stored = 32 * sectors,
           .stored_lines = std::min(stride, 128.0) * sectors,
@@ -35,12 +35,12 @@ TEST(WriteBack, IsWhatWasMeasured) {
   while (std::getline(file, line)) {
     const auto row = nlohmann::json::parse(line);
     const double measured = row["read"].get<double>() + row["written"].get<double>();
-    if (measured < kMiB) continue;
+    if (measured < kMega) continue;
     const WriteBack w = write_back(stores_of(row), kL2);
     const double loaded = row.contains("width") ? 0
                                                 : row["loaded"].get<double>() +
                                                       row["changed"].get<double>() * row["stored"].get<double>();
-    const double moved = loaded * kMiB + w.written + w.before + w.filled;
+    const double moved = loaded * kMega + w.written + w.before + w.filled;
     ++kernels;
     near += std::abs(moved - measured) <= 0.1 * measured;
   }
@@ -71,14 +71,14 @@ TEST(WriteBack, OfLocalMemoryIsWhatWasMeasured) {
 }
 
 TEST(WriteBack, IsNothingOfASmallLaunch) {
-  const WriteBack w = write_back({.stored = 8 * kMiB, .stored_lines = 8 * kMiB, .loaded = 8 * kMiB}, kL2);
+  const WriteBack w = write_back({.stored = 8 * kMega, .stored_lines = 8 * kMega, .loaded = 8 * kMega}, kL2);
   EXPECT_EQ(w.written + w.before + w.filled, 0);
   EXPECT_EQ(write_back({}, kL2).written, 0);
 }
 
 // Lines that all multiprocessors load lie in L2 twice.
 TEST(WriteBack, GrowsWithTheReaders) {
-  Stores s{.stored = 16 * kMiB, .stored_lines = 16 * kMiB, .loaded = 24 * kMiB};
+  Stores s{.stored = 16 * kMega, .stored_lines = 16 * kMega, .loaded = 24 * kMega};
   const double once = write_back(s, kL2).written;
   s.readers = 132;
   EXPECT_GT(write_back(s, kL2).written, once);
