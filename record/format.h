@@ -11,9 +11,11 @@
 //   {"launch":i,"kernel":id,"grid":[x,y,z],"block":[x,y,z],"dynamic_shared_bytes":n,"seconds":s,"fault":"" or its name,
 //    "counters":{name:value,...},"lines":[[file,line,ptx_line,{non-zero counters}],...]}
 //        "counters"           every counter; from a GPU those that were read
-//        "lines"              left out: the same as those of the kernel's launch before
+//        "lines", "time"      left out: the same as those of the kernel's launch before
 //        "interrupted":true   a signal ended the launch
-//        "time":{"us",...}    an estimate of the launch's time on the device, where asked for (record/estimate.h)
+//        "time":{"us",...}    an estimate of the launch's time on the device, where asked for (record/estimate.h);
+//        null:
+//                             none, unlike the launch before
 //        "times":{"cold":[s,...],"warm":[s,...]}, "metrics":{CUPTI's name:value}     from a GPU, where asked for
 //   {"diagnostic":{...}}                               after the launch it belongs to
 //   {"note":text}                                      what could not be measured, once

@@ -190,7 +190,7 @@ class Reader {
     kernel.short_name = shorten(kernel.full);
     auto [entry, fresh] = by_name_.try_emplace(kernel.mangled, record.kernels.size());
     if (fresh) record.kernels.push_back(std::move(kernel));
-    kernels_[number(value)][unsigned_at(value, "kernel")] = {entry->second, nullptr};
+    kernels_[number(value)][unsigned_at(value, "kernel")] = {entry->second, nullptr, nullptr};
   }
 
   void launch(const Json& value) {
@@ -218,7 +218,10 @@ class Reader {
       launch.cold = value["times"].at("cold").get<std::vector<double>>();
       launch.warm = value["times"].at("warm").get<std::vector<double>>();
     }
-    if (value.contains("time")) launch.time = std::make_shared<machine::TimeEstimate>(estimate_of(value["time"]));
+    auto& time = known->second.time;
+    if (value.contains("time"))
+      time = value["time"].is_null() ? nullptr : std::make_shared<machine::TimeEstimate>(estimate_of(value["time"]));
+    launch.time = time;
     auto& last = known->second.lines;
     if (value.contains("lines")) last = lines_of(value["lines"]);
     if (!last) last = std::make_shared<Lines>();
@@ -229,6 +232,7 @@ class Reader {
   struct Known {
     std::size_t index;
     std::shared_ptr<const Lines> lines;  // of its last launch
+    std::shared_ptr<const machine::TimeEstimate> time;
   };
   std::vector<std::unordered_map<uint64_t, Known>> kernels_;  // of each process
   std::unordered_map<uint64_t, std::size_t> numbers_;         // of processes by pid

@@ -143,7 +143,7 @@ void Writer::header(const Header& header) {
   on_gpu_ = header.on_gpu;
   several_devices_ = header.devices > 1;
   pid_ = "\"pid\":" + std::to_string(getpid());
-  lines_before_.clear();
+  before_.clear();
   std::string line = "{";
   put_member(line, "record", kSchema);
   if (header.on_gpu) put_member(line, "on", "gpu");
@@ -172,7 +172,7 @@ void Writer::header(const Header& header) {
 }
 
 void Writer::name_kernel(uint32_t id, std::string_view mangled) {
-  if (!file_.active() || !lines_before_.try_emplace(id).second) return;
+  if (!file_.active() || !before_.try_emplace(id).second) return;
   std::string line = "{";
   put_member(line, "kernel", id);
   put_member(line, "name", mangled);
@@ -205,7 +205,7 @@ void Writer::launch(const LaunchEntry& e) {
   put_counters(line, e.counters, e.known, true);
   if (e.lines != nullptr) {
     std::string lines = lines_text(*e.lines);
-    std::string& before = lines_before_[e.kernel];
+    std::string& before = before_[e.kernel].lines;
     if (lines != before) {
       put_key(line, "lines");
       line += lines;
@@ -221,9 +221,13 @@ void Writer::launch(const LaunchEntry& e) {
     }
     line += '}';
   }
-  if (e.time != nullptr) {
+  std::string time;
+  if (e.time != nullptr) put_estimate(time, *e.time);
+  std::string& time_before = before_[e.kernel].time;
+  if (time != time_before) {
     put_key(line, "time");
-    put_estimate(line, *e.time);
+    line += time.empty() ? "null" : time;
+    time_before = std::move(time);
   }
   if (e.interrupted) {
     put_key(line, "interrupted");

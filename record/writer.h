@@ -72,7 +72,10 @@ class Writer {
   bool on_gpu_ = false, several_devices_ = false;
   std::string pid_ = "\"pid\":0";  // ends each line
   uint64_t launches_ = 0;
-  std::map<uint32_t, std::string> lines_before_;  // of each named kernel, as written; empty: none yet
+  struct Before {
+    std::string lines, time;
+  };
+  std::map<uint32_t, Before> before_;  // of each named kernel, as written; empty: none yet
   struct Copies {
     uint64_t calls = 0, bytes = 0;
     double seconds = 0;

@@ -133,6 +133,32 @@ TEST_F(RecordWriter, HoldsEveryLine) {
   EXPECT_EQ(all[7], (nlohmann::json{{"end", true}, {"pid", getpid()}}));
 }
 
+TEST_F(RecordWriter, WritesAnEstimateOnceWhileItStays) {
+  Writer writer;
+  begin(writer, path_);
+  machine::TimeEstimate one, other, none;
+  one.us = 1.5, other.us = 2.5, none.none = "it prints";
+  const std::vector<const machine::TimeEstimate*> given{nullptr, &one, &one, &other, nullptr, nullptr, &none, &other};
+  for (const machine::TimeEstimate* time : given) {
+    LaunchEntry e = entry(8);
+    e.time = time;
+    launch(writer, e);
+  }
+  writer.end();
+  const auto all = lines();
+  std::vector<bool> written;
+  for (std::size_t k = 0; k < given.size(); ++k) written.push_back(all.at(2 + k).contains("time"));
+  EXPECT_EQ(written, (std::vector<bool>{false, true, false, true, true, false, true, true}));
+  const Record record = read_record_file(path_).value();
+  ASSERT_EQ(record.launches.size(), given.size());
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    const auto& time = record.launches[k].time;
+    ASSERT_EQ(time != nullptr, given[k] != nullptr) << k;
+    if (time) EXPECT_EQ(time->us, given[k]->us) << k;
+    if (time) EXPECT_EQ(time->none, given[k]->none) << k;
+  }
+}
+
 // The reader reads what was written.
 TEST_F(RecordWriter, ReadsBack) {
   Writer writer;
