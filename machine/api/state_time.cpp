@@ -39,9 +39,10 @@ std::vector<TouchedRegion> touched_regions(const Memory& memory) {
 }  // namespace
 
 std::unique_ptr<TimeTrace> Machine::State::begin_trace(const Launch& launch) const {
-  if (find_limits(device.key) == nullptr) return nullptr;
+  const Limits* const limits = find_limits(device.key);
+  if (!limits) return nullptr;
   const Watched watched = blocks_to_watch(device, needs_of(launch), launch.blocks);
-  return std::make_unique<TimeTrace>(*launch.program, watched, launch.warps_per_block,
+  return std::make_unique<TimeTrace>(*launch.program, *limits, watched, launch.warps_per_block,
                                      words_of_a_warp(watched, launch.warps_per_block));
 }
 

@@ -44,7 +44,7 @@ double latency_factor(uint64_t line) {
 uint32_t halves_of(uint32_t sectors) { return ((sectors & 3) != 0 ? 3u : 0) | ((sectors & 12) != 0 ? 12u : 0); }
 
 // The sectors of the line in an access's words.
-uint32_t sectors_in(const std::vector<uint64_t>& trace, std::size_t at, uint64_t line) {
+uint32_t sectors_in(Words trace, std::size_t at, uint64_t line) {
   for (uint32_t n = 1; n <= TraceWord::count(trace[at]); ++n)
     if (trace[at + n] >> 4 == line) return static_cast<uint32_t>(trace[at + n] & 15);
   return 0;
@@ -145,7 +145,7 @@ void Player::store(uint64_t line, uint32_t sectors, double at, double write_back
 // When an atomic on shared memory has ended that is a loop: its lanes on one word go one after the other, and so do
 // warps on one word.
 double Player::loop_on_shared(const WarpState& w, std::size_t k, const MemoryOp& m, double at) {
-  const std::vector<uint64_t>& trace = *w.trace;
+  const Words trace = w.trace;
   const bool wide = m.width == 8;
   const double turn = wide ? l_.loop_shared_wide.value : l_.loop_shared.value;
   uint32_t turns = 0;
@@ -170,8 +170,8 @@ std::pair<double, Wait> Player::access(WarpState& w, const Costs::Entry& e, doub
   };
   // Accesses lie in the order of the program, entries in that of the schedule.
   const auto [first, last] = w.accesses[e.link];
-  for (std::size_t k = first; k < last; k += 1 + TraceWord::count((*w.trace)[k])) {
-    const uint64_t head = (*w.trace)[k];
+  for (std::size_t k = first; k < last; k += 1 + TraceWord::count(w.trace[k])) {
+    const uint64_t head = w.trace[k];
     if (TraceWord::number(head) != e.instruction) continue;
     const Instruction& i = p_.code[e.instruction];
     const MemoryOp& m = p_.memory[i.memory];
@@ -194,8 +194,8 @@ std::pair<double, Wait> Player::access(WarpState& w, const Costs::Entry& e, doub
         const double begins = lsu_.take(at, passes / l_.lsu.value);
         there = std::max(there, begins + passes - 1);
         for (uint32_t n = 1; n <= count; ++n) {
-          const uint64_t line = w.local + ((*w.trace)[k + n] >> 4);
-          const auto sectors = static_cast<uint32_t>((*w.trace)[k + n] & 15);
+          const uint64_t line = w.local + (w.trace[k + n] >> 4);
+          const auto sectors = static_cast<uint32_t>(w.trace[k + n] & 15);
           if (i.kind == Kind::load) {
             loaded(load(line, sectors, begins, true));
           } else {  // L1 holds it and writes it through
@@ -209,28 +209,28 @@ std::pair<double, Wait> Player::access(WarpState& w, const Costs::Entry& e, doub
       case TraceKind::constant: {
         why = Wait::constant;
         const double begins = constants_.take(at, passes * l_.constant_cycles.value);
-        for (uint32_t n = 1; n <= count; ++n) there = std::max(there, constant((*w.trace)[k + n] >> 4, begins));
+        for (uint32_t n = 1; n <= count; ++n) there = std::max(there, constant(w.trace[k + n] >> 4, begins));
         there += (passes - 1) * l_.lat_constant_word.value;
         break;
       }
       default: {
         double begins = lsu_.take(at, passes / l_.lsu.value);
         for (uint32_t n = 1; n <= count; ++n) {
-          const uint64_t word = (*w.trace)[k + n];
+          const uint64_t word = w.trace[k + n];
           const uint64_t line = word >> 4;
           const auto sectors = static_cast<uint32_t>(word & 15);
           if (i.kind == Kind::load) {
             loaded(load(line, sectors, begins, !m.is_volatile && !m.past_l1));
           } else if (i.kind == Kind::store) {
             // L1 joins stores of a warp that follow one on the other.
-            const uint32_t again = w.stored >= first && w.stored < k ? sectors_in(*w.trace, w.stored, line) : 0;
+            const uint32_t again = w.stored >= first && w.stored < k ? sectors_in(w.trace, w.stored, line) : 0;
             if (sectors & ~again) store(line, sectors & ~again, begins, share_.write_back, kLeastStored);
           } else {
             l2_.access(line, sectors);
           }
           begins += static_cast<double>(passes) / count / l_.lsu.value;
         }
-        w.stored = i.kind == Kind::store ? k : w.trace->size();
+        w.stored = i.kind == Kind::store ? k : w.trace.size();
         if (i.kind == Kind::atomic) {
           why = Wait::atomic;
           const double from = atomics_.take(begins, passes * atomic_cycles_);

@@ -70,7 +70,8 @@ uint64_t local_lines(const std::vector<Multiprocessor>& all) {
   std::size_t most = 0;
   for (const Multiprocessor& m : all)
     for (const BlockTrace* block : m.blocks)
-      for (const auto& warp : block->warps) {
+      for (std::size_t w = 0; block->has_local && w < block->warps.size(); ++w) {
+        const Words warp = block->warps[w];
         std::unordered_set<uint64_t> lines;
         for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k]))
           if (TraceWord::kind(warp[k]) == TraceKind::local)
@@ -161,7 +162,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double warps = std::min<double>(o.warps, std::ceil(launched / sms) * warps_of_block);
   const double local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
   const double l2_bytes = kHeld * l.l2_bytes.value, of_l2 = std::min(l2_bytes, l2_bytes / (sms * own));
-  const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
+  const uint64_t enough = 4 * 128 * (t.lines + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
   share.l2_bytes = l2_bytes >= f.distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
   share.spilled = written_local(local, l.l2_bytes.value);
   share.host = launch.host;

@@ -30,7 +30,7 @@ struct Server {
 };
 
 struct WarpState {
-  const std::vector<uint64_t>* trace = nullptr;
+  Words trace = {};
   std::size_t at = 0;            // word to come
   uint32_t entry = 0, last = 0;  // of the chain it is in
   uint64_t entered = 0;          // links of the chain whose blocks it enters, a bit each

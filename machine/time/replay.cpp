@@ -15,9 +15,9 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
   b.latest = at;
   for (uint32_t k = 0; k < b.warps; ++k) {
     WarpState& w = warps_[b.first + k];
-    w.trace = k < trace->warps.size() ? &trace->warps[k] : nullptr;
+    w.trace = k < trace->warps.size() ? trace->warps[k] : Words{};
     w.at = 0;
-    w.stored = w.trace ? w.trace->size() : 0;
+    w.stored = w.trace.size();
     w.entry = w.last = 0;
     w.from = kNone;
     w.time = at;
@@ -35,8 +35,8 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
 
 // The next basic block. False: the warp has ended.
 bool Player::enter(WarpState& w) {
-  if (!w.trace || w.at >= w.trace->size()) return false;
-  const uint32_t number = TraceWord::number((*w.trace)[w.at]);
+  if (w.at >= w.trace.size()) return false;
+  const uint32_t number = TraceWord::number(w.trace[w.at]);
   // ptxas leaves out jumps that nothing decides.
   if (w.from != kNone && p_.blocks[w.from].next != kNone && p_.blocks[w.from].next != number)
     waits(w, w.time + l_.branch_cycles.value, Wait::code);
@@ -53,7 +53,7 @@ bool Player::enter(WarpState& w) {
 // Finds the links of the chain in what comes next of the trace. True: all that are not optional are there, and the
 // trace goes on behind them. False: as many as are; behind an unrolled chain nothing has changed.
 bool Player::follow(WarpState& w, const Chain& chain) {
-  const std::vector<uint64_t>& trace = *w.trace;
+  const Words trace = w.trace;
   std::size_t at = w.at, link = 0;
   uint64_t entered = 0;
   for (;;) {

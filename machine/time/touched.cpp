@@ -1,7 +1,8 @@
 #include "machine/time/touched.h"
 
 #include <algorithm>
-#include <iterator>
+#include <bit>
+#include <vector>
 
 #include "machine/time/rounds.h"
 #include "machine/time/swaps.h"
@@ -9,102 +10,102 @@
 namespace coalesce::machine {
 
 namespace {
-constexpr uint32_t kManyLanes = 8;  // of a warp on one word
-constexpr double kFull = 1.25;      // sectors of halves of lines for each that is touched
-// Cycles that a unit of L2 takes for a sector of atomics, of sums of f64 (gpu/limits/atomics.cu: lanes in turn, by the
-// number of places).
-constexpr double kSectorCycles = 1.14, kReal64Cycles = 2.3;
+
+constexpr double kFull = 1.25;  // sectors of halves of lines for each that is touched
 
 // The unit of L2 that does the line's atomics: lines 128 and 512 bytes apart share one, of other powers of two none
-// (the same microbenchmark, by the bytes between places).
+// (gpu/limits/atomics.cu, by the bytes between places).
 uint64_t unit_of(uint64_t line) { return line >> 3 << 1 | (line >> 1 & 1); }
 
-// Cycles of atomics on a line: of their sectors, or of lanes on one word, which go one after the other.
-double atomic_cycles(const MemoryOp& m, double passes, double sectors, const Limits& l) {
-  const bool real = m.number >= Number::f16;
-  const double each = real && m.width == 8 ? kReal64Cycles : kSectorCycles;
-  const double lanes = passes / std::max(1.0, sectors);
-  return std::max(passes * each, lanes / (real ? l.atom_same_real.value : l.atom_same.value));
-}
-}  // namespace
+bool any(const std::vector<bool>& some) { return std::find(some.begin(), some.end(), true) != some.end(); }
 
-Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
-  const Decoded& p = launch.program;
-  const std::vector<bool> swaps = find_swaps(p), deciding = find_deciding_loads(p);
-  std::vector<std::pair<uint64_t, uint32_t>> decided;  // lines that end loops, and of which block
-  Touched t;
-  uint32_t rivals = 0;  // blocks of which several warps swap one word
-  for (uint32_t b = 0; b < blocks.size(); ++b) {
+// Calls f(head, words that follow) for each access to global memory in the trace.
+template <class F>
+void each_access(Words trace, F f) {
+  for (std::size_t k = 0; k < trace.size(); k += 1 + TraceWord::count(trace[k])) {
+    const TraceKind kind = TraceWord::kind(trace[k]);
+    if (kind == TraceKind::global || kind == TraceKind::atomic)
+      f(trace[k], trace.subspan(k + 1, TraceWord::count(trace[k])));
+  }
+}
+
+// Several warps of more than one block swap one word.
+bool are_rivals(const Decoded& p, const Blocks& blocks) {
+  const std::vector<bool> swaps = find_swaps(p);
+  if (!any(swaps)) return false;
+  uint32_t rivals = 0;
+  for (const BlockTrace* block : blocks) {
     uint32_t swapping = 0;
-    for (uint32_t number = 0; number < blocks[b]->warps.size(); ++number) {
-      const std::vector<uint64_t>& warp = blocks[b]->warps[number];
+    for (const Words warp : block->warps) {
       bool mine = false;
-      for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
-        const TraceKind kind = TraceWord::kind(warp[k]);
-        if (kind == TraceKind::constant)
-          for (uint32_t n = 1; n <= TraceWord::count(warp[k]); ++n) t.constants.insert(warp[k + n] >> 4);
-        if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
-        mine = mine || swaps[TraceWord::number(warp[k])];
-        const Instruction& i = p.code[TraceWord::number(warp[k])];
-        const Kind what = i.kind;
-        const uint32_t count = TraceWord::count(warp[k]);
-        for (uint32_t n = 1; n <= count; ++n) {
-          Touched::Line& l = t.lines[warp[k + n] >> 4];
-          const auto sectors = static_cast<uint8_t>(warp[k + n] & 15);
-          if (what == Kind::store) l.made |= static_cast<uint8_t>(sectors & ~l.loaded);
-          if (what != Kind::store) l.loaded |= sectors;
-          if (what != Kind::load) l.stored |= sectors;
-          if (deciding[TraceWord::number(warp[k])]) decided.emplace_back(warp[k + n] >> 4, b);
-          if (what == Kind::load) continue;
-          l.stored_by_many = l.stored_by_many || (l.storing != kNone && l.storing != b);
-          l.storing = b;
-          if (what == Kind::store) l.atomics += kSectorCycles * __builtin_popcount(sectors);
-          if (what != Kind::atomic) continue;
-          l.shared = l.shared || (l.block != kNone && l.block != b);
-          l.block = b;
-          const double passes = std::max(1.0, static_cast<double>(TraceWord::passes(warp[k])) / count);
-          l.atomics += atomic_cycles(p.memory[i.memory], passes, __builtin_popcount(sectors), launch.limits);
-          if (p.memory[i.memory].op != AtomicOp::cas || TraceWord::passes(warp[k]) < kManyLanes * count) continue;
-          l.again = l.again || l.tried == std::pair{b, number};
-          l.tried = {b, number};
-        }
-      }
+      each_access(warp, [&](uint64_t head, Words) { mine = mine || swaps[TraceWord::number(head)]; });
       swapping += mine;
     }
     rivals += swapping > 1;
   }
-  t.contended = rivals > 1;
-  // Lines that any block has stored count; fewer than a quarter may be such that neighbours share.
+  return rivals > 1;
+}
+
+// Loops end by lines that other blocks store: any block's count; fewer than a quarter may be such that neighbours
+// share.
+bool others_decide(const Decoded& p, const Blocks& blocks, const Touches& all) {
+  const std::vector<bool> deciding = find_deciding_loads(p);
+  if (!any(deciding)) return false;
   std::size_t stored = 0, by_others = 0;
-  for (const auto& [line, block] : decided) {
-    const Touched::Line& l = t.lines[line];
-    stored += l.storing != kNone;
-    by_others += l.stored_by_many || (l.storing != kNone && l.storing != block);
+  for (const BlockTrace* block : blocks)
+    for (const Words warp : block->warps)
+      each_access(warp, [&](uint64_t head, Words lines) {
+        if (!deciding[TraceWord::number(head)]) return;
+        for (const uint64_t word : lines) {
+          const uint64_t page = (word >> 4) / kLinesOfPage, line = uint64_t{1} << 4 * ((word >> 4) % kLinesOfPage);
+          const PageChanges* const c = all.changes.find(page);
+          if (!c || !(c->lines & line)) continue;
+          ++stored;
+          const PageChanges* const own = block->touches.changes.find(page);
+          by_others += (c->of_many & line) || !own || !(own->lines & line);
+        }
+      });
+  return stored > 0 && 4 * by_others >= stored;
+}
+
+// The longest that a unit of L2 is at work on lines that several blocks change, and on a line of one block.
+void find_hottest(Touched& t, bool one_block) {
+  PageTable<double> units;
+  for (const auto& [page, c] : t.touches.changes) {
+    t.contended = t.contended || (c.again & c.atomic_of_many) != 0;
+    each_line(c.lines, [&, number = page, &its = c](uint32_t k) {
+      const double cycles = its.cycles[k];
+      if (one_block || (its.of_many >> 4 * k & 1))
+        t.hottest = std::max(t.hottest, units[unit_of(number * kLinesOfPage + k)] += cycles);
+      else
+        t.hottest_of_block = std::max(t.hottest_of_block, cycles);
+    });
   }
-  t.unsettled = stored > 0 && 4 * by_others >= stored;
+}
+
+}  // namespace
+
+Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
+  Touched t;
   for (const BlockTrace* block : blocks) {
-    t.constants.insert(block->constants_beyond.begin(), block->constants_beyond.end());
-    for (const auto& [line, sectors] : block->beyond) {
-      Touched::Line& l = t.lines[line];
-      l.made |= static_cast<uint8_t>((sectors >> 4) & ~(sectors | l.loaded));
-      l.loaded |= sectors & 15;
-      l.stored |= sectors >> 4;
-    }
+    t.touches.join(block->touches);
+    t.constants.insert(block->constants.begin(), block->constants.end());
   }
-  LineTable<double> units;
-  for (const auto& [line, l] : t.lines) {
-    const uint32_t given = l.loaded & ~l.made;
-    t.loaded += static_cast<uint32_t>(__builtin_popcount(given));
-    t.stored += static_cast<uint32_t>(__builtin_popcount(l.stored));
-    const auto sectors = static_cast<uint32_t>(__builtin_popcount(l.loaded | l.stored));
-    t.all += sectors;
-    if (!launch.host.empty() && holds(launch.host, line)) t.of_host += sectors;
-    t.contended = t.contended || (l.again && l.shared);
-    if (l.stored_by_many || blocks.size() == 1)
-      t.hottest = std::max(t.hottest, units[unit_of(line)] += l.atomics);
-    else
-      t.hottest_of_block = std::max(t.hottest_of_block, l.atomics);
+  for (const auto& [page, s] : t.touches.sectors) {
+    const uint64_t all = s.loaded | s.stored;
+    t.lines += static_cast<uint64_t>(std::popcount(lines_of(all)));
+    t.loaded += static_cast<uint64_t>(std::popcount(s.given()));
+    t.stored += static_cast<uint64_t>(std::popcount(s.stored));
+    t.all += static_cast<uint64_t>(std::popcount(all));
+    if (launch.host.empty()) continue;
+    each_line(lines_of(all), [&, number = page](uint32_t k) {
+      if (holds(launch.host, number * kLinesOfPage + k))
+        t.of_host += static_cast<uint64_t>(std::popcount(all >> 4 * k & 15));
+    });
   }
+  find_hottest(t, blocks.size() == 1);
+  t.contended = t.contended || are_rivals(launch.program, blocks);
+  t.unsettled = others_decide(launch.program, blocks, t.touches);
   return t;
 }
 
@@ -114,16 +115,23 @@ DistinctSectors distinct_sectors(const Touched& t, const std::vector<TouchedRegi
     double lines = 0;  // with stored sectors
   };
   std::vector<OfRegion> seen(regions.size() + 1);  // the last one: of all regions
-  for (const auto& [line, l] : t.lines) {
-    const auto after = std::upper_bound(regions.begin(), regions.end(), line * 128 + 127,
-                                        [](uint64_t at, const TouchedRegion& r) { return at < r.base; });
-    if (after == regions.begin() || line * 128 >= std::prev(after)->end) continue;
-    for (OfRegion* s : {&seen[static_cast<std::size_t>(after - regions.begin() - 1)], &seen.back()}) {
-      s->loaded += __builtin_popcount(l.loaded & ~l.made);
-      s->stored += __builtin_popcount(l.stored);
-      s->changed += __builtin_popcount(l.loaded & ~l.made & l.stored);
-      s->lines += l.stored != 0;
-      s->all += __builtin_popcount(l.loaded | l.stored);
+  constexpr uint64_t kLine = 128;
+  for (const auto& [page, s] : t.touches.sectors) {
+    // The regions that the page has a part of.
+    const uint64_t base = page * kPageBytes;
+    auto r = std::upper_bound(regions.begin(), regions.end(), base,
+                              [](uint64_t at, const TouchedRegion& region) { return at < region.end; });
+    for (; r != regions.end() && r->base < base + kPageBytes; ++r) {
+      const uint64_t first = std::max(r->base, base) - base, end = std::min(r->end, base + kPageBytes) - base;
+      const uint64_t its =
+          ~uint64_t{0} << 4 * (first / kLine) & ~uint64_t{0} >> 4 * (kLinesOfPage - (end + kLine - 1) / kLine);
+      for (OfRegion* o : {&seen[static_cast<std::size_t>(r - regions.begin())], &seen.back()}) {
+        o->loaded += std::popcount(s.given() & its);
+        o->stored += std::popcount(s.stored & its);
+        o->changed += std::popcount(s.given() & s.stored & its);
+        o->lines += std::popcount(lines_of(s.stored & its));
+        o->all += std::popcount((s.loaded | s.stored) & its);
+      }
     }
   }
   DistinctSectors f;

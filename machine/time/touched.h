@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "machine/program/program.h"
 #include "machine/time/estimator.h"
-#include "machine/time/line_table.h"
+#include "machine/time/touches.h"
 #include "machine/time/trace.h"
 
 namespace coalesce::machine {
@@ -17,19 +16,9 @@ namespace coalesce::machine {
 using Blocks = std::vector<const BlockTrace*>;
 
 struct Touched {
-  struct Line {
-    uint8_t loaded = 0, stored = 0;
-    uint8_t made = 0;          // stored before they were loaded, if they were
-    uint32_t block = kNone;    // that was the last to do an atomic there
-    bool shared = false;       // several blocks have
-    uint32_t storing = kNone;  // the block that was the last to store there, or to do an atomic
-    bool stored_by_many = false;
-    bool again = false;  // a warp has tried a compare-and-swap with many lanes on one word more than once
-    std::pair<uint32_t, uint32_t> tried{kNone, 0};  // the block and warp that did so last
-    double atomics = 0;                             // cycles of the unit of L2 that does them, and of stores
-  };
-  LineTable<Line> lines;
+  Touches touches;
   std::unordered_set<uint64_t> constants;    // lines of constant memory
+  uint64_t lines = 0;                        // of global memory
   uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors; loaded are those that were not made
   uint64_t of_host = 0;
   bool contended = false;                    // blocks try to swap one word until they succeed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "machine/execute/block.h"
 #include "machine/memory/memory.h"
@@ -9,31 +10,24 @@
 
 namespace coalesce::machine {
 
-uint64_t Watched::next(uint64_t from) const {
-  const auto at = std::lower_bound(numbers.begin(), numbers.end(), from);
-  return at == numbers.end() ? blocks : *at;
-}
+namespace {
+constexpr std::size_t kMostOfAccess = 1 + 4 * kLanes;     // words
+constexpr std::size_t kMostPages = std::size_t{1} << 22;  // of all touches of a launch: 8 GiB of memory in a row
+}  // namespace
 
-Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most) {
-  constexpr uint64_t kBlocks = 132;  // of all multiprocessors together, where one has fewer
-  Watched w;
-  w.blocks = blocks;
-  w.apart = std::max(1u, multiprocessors);
-  if (blocks == 0) return w;
-  // The multiprocessor of the last block may do what is left to do when all others have ended.
-  const uint64_t last = (blocks - 1) % w.apart, all = std::min(w.apart, blocks);
-  w.of_all = (blocks - 1) / w.apart + 1;
-  const uint64_t of_one = std::min(w.of_all, std::max<uint64_t>(1, most));
-  const uint64_t several = std::clamp<uint64_t>(of_one < w.of_all ? 1 : kBlocks / of_one, 1, all);
-  for (uint64_t m = 0; m < several; ++m) {
-    // From the last one on, evenly around.
-    const uint64_t first = (last + m * all / several) % all;
-    const uint64_t its = (blocks - 1 - first) / w.apart + 1, number = std::min(its, of_one);
-    for (uint64_t k = 0; k < number; ++k)
-      w.numbers.push_back(first + (number > 1 ? k * (its - 1) / (number - 1) : its - 1) * w.apart);
-  }
-  std::sort(w.numbers.begin(), w.numbers.end());
-  return w;
+TimeTrace::TimeTrace(const Decoded& program, const Limits& limits, Watched watched, uint32_t warps,
+                     std::size_t most_words)
+    : program_(program),
+      limits_(limits),
+      watched_(std::move(watched)),
+      warps_(warps),
+      most_words_(most_words),
+      room_(most_words + kMostOfAccess),
+      most_pages_(kMostPages / std::max<std::size_t>(1, watched_.numbers.size())),
+      joined_(program.code.size()),
+      words_(std::make_unique_for_overwrite<uint64_t[]>(watched_.numbers.size() * warps * room_)) {
+  for (const JoinedAccess& j : joined_accesses(program))
+    for (const uint32_t k : j.members) joined_[k] = {k == j.members.front() ? j.bytes : 0, j.moved, true};
 }
 
 class BlockTracer : public BlockObserver {
@@ -44,16 +38,21 @@ class BlockTracer : public BlockObserver {
   void begin(uint64_t block) override {
     keep();
     block_ = block;
-    now_.beyond.clear();
-    warps_.resize(trace_.warps_);
+    const std::vector<uint64_t>& numbers = trace_.watched_.numbers;
+    const auto place = std::lower_bound(numbers.begin(), numbers.end(), block) - numbers.begin();
+    uint64_t* words = trace_.words_.get() + static_cast<std::size_t>(place) * trace_.warps_ * trace_.room_;
+    for (uint32_t k = 0; k < trace_.warps_; ++k, words += trace_.room_)
+      room_.push_back({words, words, words + trace_.most_words_});
     now_.instructions.assign(trace_.warps_, 0);
+    constants_.fill(~uint64_t{0});
+    tried_.clear();
   }
   void access(const Access& a, Warp& w) override;
   void event(const Instruction&, Warp&) override {}
   void lanes(const LaneOp&, Warp&) override {}
   void enters(uint32_t block, Warp& w) override {
     now_.instructions[w.index] += trace_.program_.blocks[block].instructions;
-    if (room(w)) put(w, TraceWord::head(TraceKind::block, block));
+    if (has_room(w)) put(w, TraceWord::head(TraceKind::block, block));
   }
   void computes(uint32_t, Warp&) override {}
   void decides(uint32_t, uint32_t, Warp&) override {}
@@ -61,42 +60,55 @@ class BlockTracer : public BlockObserver {
   void arrive(uint32_t, uint32_t) override {}
 
  private:
+  struct Room {
+    uint64_t *first, *next, *end;  // of a warp's words
+  };
   // A block or an access goes in whole, or not at all.
-  bool room(const Warp& w) {
-    if (warps_[w.index].size() < trace_.most_words_) return true;
+  bool has_room(const Warp& w) {
+    if (room_[w.index].next < room_[w.index].end) return true;
     trace_.cut_ = true;
     return false;
   }
-  void put(const Warp& w, uint64_t word) { warps_[w.index].push_back(word); }
-  void lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address);
-  void beyond(const Access& a, const Warp& w, const uint64_t* address);
+  void put(const Warp& w, uint64_t word) { *room_[w.index].next++ = word; }
+  void put(const Warp& w, const uint64_t* words, uint32_t number) {
+    room_[w.index].next = std::copy_n(words, number, room_[w.index].next);
+  }
+  void global(const Access& a, Warp& w, const uint64_t* address, bool fits);
+  void touch(uint64_t page, uint64_t sectors, Kind kind);
+  void change(const Access& a, const Warp& w, uint64_t line, uint32_t sectors, double passes);
   void shared(const Access& a, Warp& w, const uint64_t* address);
   void local(const Access& a, Warp& w, const uint64_t* address);
-  void constant(const Access& a, Warp& w, const uint64_t* address);
-  // The words are copied: those of the next block find room that has been used before.
+  void constant(const Access& a, Warp& w, const uint64_t* address, bool fits);
+  void read_constant(uint64_t line) {
+    uint64_t& latest = constants_[line % constants_.size()];
+    if (latest != line) now_.constants.insert(latest = line);
+  }
   void keep() {
-    if (warps_.empty()) return;
-    now_.warps.assign(warps_.begin(), warps_.end());
-    for (std::vector<uint64_t>& warp : warps_) warp.clear();
+    if (room_.empty()) return;
+    for (const Room& r : room_) now_.warps.emplace_back(r.first, r.next);
+    room_.clear();
     const std::lock_guard lock(trace_.mutex_);
     trace_.blocks_[block_] = std::move(now_);
     now_ = {};
   }
-  uint32_t load_waves(const Access& a, const Warp& w, const uint64_t* address);
+  uint32_t load_waves(const Warp& w, const uint64_t* address, int64_t moved, uint32_t bytes);
 
   TimeTrace& trace_;
   BlockTrace now_;
-  std::vector<std::vector<uint64_t>> warps_;  // the block's words so far
+  std::vector<Room> room_;  // by warp
   uint64_t block_ = 0;
-  // Passes of a load of all lanes, by its shape and the bytes of a lane; 0: not known yet.
-  std::array<std::array<uint32_t, 17>, 2> waves_{};
+  std::array<uint64_t, 64> constants_{};               // lines that were read last, by their number
+  std::unordered_map<uint64_t, uint32_t> tried_ = {};  // warps that have tried a swap with many lanes on one word
+  struct StrideWaves {
+    uint64_t stride = 0;
+    uint32_t bytes = 0, waves = 0;  // bytes of a lane; 0: none
+  };
+  std::array<StrideWaves, 64> waves_{};  // of loads of all lanes, one for each of some strides
 };
 
 std::unique_ptr<BlockObserver> TimeTrace::observe_blocks() { return std::make_unique<BlockTracer>(*this); }
 
 namespace {
-
-Kind kind_of(const Access& a, const Warp& w) { return w.worker->launch.program->code[a.instruction].kind; }
 
 // The addresses of all lanes.
 void addresses_of(const Access& a, const Warp& w, uint64_t* address) {
@@ -146,7 +158,7 @@ bool is_loop(const MemoryOp& m) {
 struct Lines {
   uint64_t line[4 * kLanes];
   uint32_t n = 0;
-  uint64_t highest = 0;
+  uint64_t highest = 0;  // tag
   void add(uint64_t tag, uint32_t sector) {
     if (n == 0 || tag > highest) {
       highest = tag;
@@ -160,10 +172,23 @@ struct Lines {
       }
     line[n++] = tag << 4 | sector;
   }
+  void add_sector(uint64_t address) { add(address / 128, 1u << address / 32 % 4); }
+  // Alone: all lanes' addresses, rising, so that equal lines stand side by side.
+  void set_sorted(const uint64_t* address) {
+    uint64_t tag = address[0] / 128, now = tag << 4;
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint64_t its = address[l] / 128;
+      n += its != tag;
+      now = (its != tag ? its << 4 : now) | uint64_t{1} << address[l] / 32 % 4;
+      line[n] = now;
+      tag = its;
+    }
+    ++n;
+  }
 };
 
 // Words, each once, with the number of lanes on it.
-struct Words {
+struct LaneWords {
   uint64_t word[kLanes];
   uint32_t lanes[kLanes];
   uint32_t n = 0;
@@ -177,85 +202,115 @@ struct Words {
 
 }  // namespace
 
-// Loads have as many passes wherever they begin, since the banks go around.
-uint32_t BlockTracer::load_waves(const Access& a, const Warp& w, const uint64_t* address) {
-  const bool uniform = a.shape == AddressShape::uniform, known = uniform || a.shape == AddressShape::contiguous;
-  uint32_t* const waves =
-      known && w.active == ~0u && a.bytes <= 16 && address[0] % a.bytes == 0 ? &waves_[uniform][a.bytes] : nullptr;
-  if (waves && *waves) return *waves;
-  // L1 has the banks of shared memory (measured: loads that hit, by the stride of their lanes).
+// L1 has the banks of shared memory (measured: loads that hit, by the stride of their lanes). Lanes of one stride have
+// as many passes wherever they begin, since the banks go around, in steps of whole words.
+uint32_t BlockTracer::load_waves(const Warp& w, const uint64_t* address, int64_t moved, uint32_t bytes) {
+  const uint64_t stride = address[1] - address[0];
+  StrideWaves* known = nullptr;
+  if (w.active == ~0u && (stride % 4 == 0 || stride <= bytes) && stride >> 32 == 0 &&
+      (address[0] + static_cast<uint64_t>(moved)) % bytes == 0 &&
+      contiguous(address, ~0u, static_cast<uint32_t>(stride))) {
+    known = &waves_[(stride / 4 + bytes) % waves_.size()];
+    if (known->stride == stride && known->bytes == bytes) return known->waves;
+  }
   alignas(64) uint32_t at[kLanes];
-  for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
-  const uint32_t found = shared_load_cost(at, w.active, a.bytes).wavefronts;
-  if (waves) *waves = found;
+  for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l] + static_cast<uint64_t>(moved));
+  const uint32_t found = shared_load_cost(at, w.active, bytes).wavefronts;
+  if (known) *known = {stride, bytes, found};
   return found;
 }
 
-void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address) {
+// Sectors of a page, a bit each.
+void BlockTracer::touch(uint64_t page, uint64_t sectors, Kind kind) {
+  PageTable<PageSectors>& known = now_.touches.sectors;
+  if (known.size() >= trace_.most_pages_ && !known.find(page)) return;
+  known[page].touch(sectors, kind != Kind::store, kind != Kind::load);
+}
+
+// A store or atomic, which takes so many passes on the line.
+void BlockTracer::change(const Access& a, const Warp& w, uint64_t line, uint32_t sectors, double passes) {
+  constexpr double kManyLanes = 8;  // of a warp on one word
+  PageChanges& c = now_.touches.changes[line / kLinesOfPage];
+  const uint64_t marked = uint64_t{1} << 4 * (line % kLinesOfPage);
+  double& cycles = c.cycles[line % kLinesOfPage];
+  c.lines |= marked;
+  if (trace_.program_.code[a.instruction].kind == Kind::store) {
+    cycles += store_cycles(sectors);
+    return;
+  }
+  c.atomic |= marked;
+  cycles += atomic_cycles(*a.op, std::max(1.0, passes), std::popcount(sectors), trace_.limits_);
+  if (a.op->op != AtomicOp::cas || passes < kManyLanes) return;
+  uint32_t& tried = tried_[line];
+  if (tried >> w.index & 1) c.again |= marked;
+  tried |= 1u << w.index;
+}
+
+void BlockTracer::global(const Access& a, Warp& w, const uint64_t* address, bool fits) {
+  const Kind kind = trace_.program_.code[a.instruction].kind;
+  const bool uniform = a.shape == AddressShape::uniform;
+  const bool in_row = a.shape == AddressShape::contiguous && w.active == ~0u && a.bytes <= 32;  // no sector is left out
+  uint64_t page = address[lowest(w.active)] / kPageBytes, sectors = 0;
+  for (uint32_t m = uniform ? w.active & -w.active : w.active; m; m &= m - 1) {
+    const uint64_t at = address[lowest(m)];
+    if (at / kPageBytes != page) {
+      touch(page, sectors, kind);
+      page = at / kPageBytes;
+      sectors = 0;
+    }
+    sectors |= uint64_t{1} << at / 32 % 64;
+  }
+  touch(page, sectors, kind);
+  if (!fits) return;
   Lines touched;
-  const auto add = [&](uint64_t at) { touched.add(at / 128, 1u << (at / 32 % 4)); };
-  if (a.shape == AddressShape::uniform)
-    add(address[lowest(w.active)]);
-  else if (a.shape == AddressShape::contiguous && w.active == ~0u && a.bytes <= 32)  // no sector is left out
-    for (uint64_t at = address[0] / 32; at <= address[kLanes - 1] / 32; ++at) add(32 * at);
+  if (uniform)
+    touched.add_sector(address[lowest(w.active)]);
+  else if (in_row)
+    for (uint64_t at = address[0] / 32; at <= address[kLanes - 1] / 32; ++at) touched.add_sector(32 * at);
+  else if (w.active == ~0u && std::is_sorted(address, address + kLanes))
+    touched.set_sorted(address);
   else
-    for (uint32_t m = w.active; m; m &= m - 1) add(address[lowest(m)]);
+    for (uint32_t m = w.active; m; m &= m - 1) touched.add_sector(address[lowest(m)]);
   const uint32_t n = touched.n;
   uint32_t passes = 0;
   // Lanes of one address go one after the other, but where ptxas knows it to be one and joins them first.
-  if (kind == TraceKind::atomic && is_joined(trace_.program_, *a.op)) {
+  if (kind == Kind::atomic && is_joined(trace_.program_, *a.op)) {
     passes = 1;
-  } else if (kind == TraceKind::atomic) {
+  } else if (kind == Kind::atomic) {
     passes =
         global_atomic_cost(address, w.active, std::min<uint32_t>(a.op->width, 16), a.op->op == AtomicOp::cas ? 64 : 128)
             .sectors;
-  } else if (kind_of(a, w) == Kind::load) {
-    passes = std::max(load_waves(a, w, address), (n + 3) / 4);  // L1 looks up four lines at a time (measured)
+  } else if (kind == Kind::load) {
+    // L1 looks up four lines at a time (measured).
+    passes = std::max(load_waves(w, address, 0, a.bytes), (n + 3) / 4);
   } else {
     passes = std::max<uint32_t>(n, (count_lanes(w.active) * a.bytes + 127) / 128);
   }
-  put(w, TraceWord::head(kind, a.instruction, passes, n));
-  for (uint32_t k = 0; k < n; ++k) put(w, touched.line[k]);
-}
-
-void BlockTracer::beyond(const Access& a, const Warp& w, const uint64_t* address) {
-  const Kind kind = kind_of(a, w);
-  uint64_t before = ~uint64_t{0};
-  for (uint32_t m = w.active; m; m &= m - 1) {
-    const uint64_t first = address[lowest(m)], line = first / 128;
-    if (first / 32 == before) continue;
-    before = first / 32;
-    if (now_.beyond.size() >= kMostBeyond && !now_.beyond.contains(line)) continue;
-    const uint32_t sector = 1u << (first / 32 % 4);
-    now_.beyond[line] |=
-        static_cast<uint8_t>((kind == Kind::store ? 0 : sector) | (kind == Kind::load ? 0 : sector << 4));
-  }
+  put(w, TraceWord::head(kind == Kind::atomic ? TraceKind::atomic : TraceKind::global, a.instruction, passes, n));
+  put(w, touched.line, n);
+  if (kind == Kind::load) return;
+  for (uint32_t k = 0; k < n; ++k)
+    change(a, w, touched.line[k] >> 4, touched.line[k] & 15, static_cast<double>(passes) / n);
 }
 
 void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
   const TimeTrace::Joined& joined = trace_.joined_[a.instruction];
   if (joined.is_member && joined.bytes == 0) return;
   const uint32_t bytes = joined.is_member ? joined.bytes : a.bytes;
+  const Kind kind = trace_.program_.code[a.instruction].kind;
+  if (kind == Kind::load)
+    return put(w, TraceWord::head(TraceKind::shared, a.instruction, load_waves(w, address, joined.moved, bytes)));
   alignas(64) uint32_t at[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l] + static_cast<uint64_t>(joined.moved));
   const MemoryOp& op = *a.op;
   uint32_t waves = 1;
-  switch (kind_of(a, w)) {
-    case Kind::atomic:
-      waves = is_joined(trace_.program_, op) ? 1
-              : adds_lanes(op)
-                  ? shared_store_cost(at, w.active, op.width).wavefronts
-                  : shared_atomic_cost(at, w.active, op.width).wavefronts * (op.op == AtomicOp::cas ? 2 : 1);
-      break;
-    case Kind::load:
-      waves = shared_load_cost(at, w.active, bytes).wavefronts;
-      break;
-    default:
-      waves = shared_store_cost(at, w.active, bytes).wavefronts;
-  }
-  if (kind_of(a, w) != Kind::atomic || !is_loop(op))
-    return put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));
-  Words words;
+  if (kind != Kind::atomic)
+    waves = shared_store_cost(at, w.active, bytes).wavefronts;
+  else if (!is_joined(trace_.program_, op))
+    waves = adds_lanes(op) ? shared_store_cost(at, w.active, op.width).wavefronts
+                           : shared_atomic_cost(at, w.active, op.width).wavefronts * (op.op == AtomicOp::cas ? 2 : 1);
+  if (kind != Kind::atomic || !is_loop(op)) return put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));
+  LaneWords words;
   for (uint32_t m = w.active; m; m &= m - 1) words.add(at[lowest(m)] / op.width);
   put(w, TraceWord::head(TraceKind::shared, a.instruction, waves, words.n));
   for (uint32_t k = 0; k < words.n; ++k) put(w, TraceWord::word(words.word[k], words.lanes[k]));
@@ -269,27 +324,32 @@ void BlockTracer::local(const Access& a, Warp& w, const uint64_t* address) {
     const uint64_t first = address[lane] / 4, last = (address[lane] + std::min<uint32_t>(a.bytes, 16) - 1) / 4;
     for (uint64_t word = first; word <= last; ++word) lines.add(word, 1u << lane / 8);
   }
+  now_.has_local = true;
   uint32_t sectors = 0;
   for (uint32_t k = 0; k < lines.n; ++k) sectors += count_lanes(lines.line[k] & 15);
   put(w, TraceWord::head(TraceKind::local, a.instruction, (sectors + 3) / 4, lines.n));
-  for (uint32_t k = 0; k < lines.n; ++k) put(w, lines.line[k]);
+  put(w, lines.line, lines.n);
 }
 
 // A pass for each different word.
-void BlockTracer::constant(const Access& a, Warp& w, const uint64_t* address) {
+void BlockTracer::constant(const Access& a, Warp& w, const uint64_t* address, bool fits) {
   Lines words, lines;
   for (uint32_t m = w.active; m; m &= m - 1) {
     words.add(address[lowest(m)] / 4, 1);
     lines.add(address[lowest(m)] / 64, 1);
+    if (a.shape == AddressShape::uniform) break;
   }
+  for (uint32_t k = 0; k < lines.n; ++k) read_constant(lines.line[k] >> 4);
+  if (!fits) return;
   put(w, TraceWord::head(TraceKind::constant, a.instruction, words.n, lines.n));
-  for (uint32_t k = 0; k < lines.n; ++k) put(w, lines.line[k]);
+  put(w, lines.line, lines.n);
 }
 
 void BlockTracer::access(const Access& a, Warp& w) {
   if (w.active == 0) return;
-  const bool fits = room(w);
+  const bool fits = has_room(w);
   AddressSpace space = a.op->space;
+  if (!fits && (space == AddressSpace::shared || space == AddressSpace::local)) return;
   alignas(64) uint64_t address[kLanes];
   addresses_of(a, w, address);
   if (space == AddressSpace::generic) {
@@ -301,22 +361,18 @@ void BlockTracer::access(const Access& a, Warp& w) {
     if (space == AddressSpace::shared || space == AddressSpace::local)
       for (uint64_t& x : address) x -= window;
   }
-  if (!fits) {
-    if (space == AddressSpace::global) beyond(a, w, address);
-    if (space == AddressSpace::constant || space == AddressSpace::param)
-      for (uint32_t m = w.active; m; m &= m - 1) now_.constants_beyond.insert(address[lowest(m)] / 64);
-    return;
-  }
   switch (space) {
     case AddressSpace::shared:
-      return shared(a, w, address);
+      if (fits) shared(a, w, address);
+      return;
     case AddressSpace::local:
-      return local(a, w, address);
+      if (fits) local(a, w, address);
+      return;
     case AddressSpace::constant:
     case AddressSpace::param:
-      return constant(a, w, address);
+      return constant(a, w, address, fits);
     default:
-      return lines(a, w, kind_of(a, w) == Kind::atomic ? TraceKind::atomic : TraceKind::global, address);
+      return global(a, w, address, fits);
   }
 }
 

@@ -5,14 +5,18 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "machine/execute/observer.h"
 #include "machine/program/merge.h"
-#include "machine/time/line_table.h"
+#include "machine/time/touches.h"
+#include "machine/time/watched.h"
 
 namespace coalesce::machine {
 
@@ -38,42 +42,20 @@ struct TraceWord {
   static uint64_t line(uint64_t address, uint32_t sectors) { return address / 128 << 4 | sectors; }
 };
 
-inline constexpr std::size_t kMostBeyond = 1u << 20;
+using Words = std::span<const uint64_t>;
 
 struct BlockTrace {
-  std::vector<std::vector<uint64_t>> warps;
+  std::vector<Words> warps;            // in the launch's room
   std::vector<uint64_t> instructions;  // that each warp has executed, those that its trace has no room for, too
-  // Lines of global memory that warps have touched when their traces had no room: bits of the sectors that they have
-  // loaded, and above them of those that they have stored. At most kMostBeyond.
-  LineTable<uint8_t> beyond = {};
-  std::unordered_set<uint64_t> constants_beyond =
-      {};  // lines of constant memory, of which there are a thousand at most
+  Touches touches = {};                // global memory: sectors of all accesses, changes of those in the traces
+  std::unordered_set<uint64_t> constants = {};  // lines of constant memory that all accesses read
+  bool has_local = false;                       // accesses of local memory are in the traces
 };
-
-// Which blocks are watched: of some multiprocessors those that each would run, of each at most `most` of them, spread
-// evenly over the launch. Of several multiprocessors where they have few blocks, because these may differ.
-struct Watched {
-  uint64_t blocks = 0;            // of the launch
-  uint64_t apart = 1;             // from one block of a multiprocessor to its next
-  uint64_t of_all = 0;            // blocks that the multiprocessor of the last one runs in all
-  std::vector<uint64_t> numbers;  // rising
-
-  uint64_t next(uint64_t block) const;  // the first watched block from there on; `blocks`: none
-};
-Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most);
 
 class TimeTrace : public LaunchObserver {
  public:
-  // `most_words`: of a warp's trace.
-  TimeTrace(const Decoded& program, Watched watched, uint32_t warps, std::size_t most_words)
-      : program_(program),
-        watched_(std::move(watched)),
-        warps_(warps),
-        most_words_(most_words),
-        joined_(program.code.size()) {
-    for (const JoinedAccess& j : joined_accesses(program))
-      for (const uint32_t k : j.members) joined_[k] = {k == j.members.front() ? j.bytes : 0, j.moved, true};
-  }
+  // `most_words`: of a warp's trace, which may have the words of one access more.
+  TimeTrace(const Decoded& program, const Limits& limits, Watched watched, uint32_t warps, std::size_t most_words);
   std::unique_ptr<BlockObserver> observe_blocks() override;
   uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
 
@@ -94,10 +76,14 @@ class TimeTrace : public LaunchObserver {
   };
 
   const Decoded& program_;
+  const Limits& limits_;
   Watched watched_;
   uint32_t warps_;
   std::size_t most_words_;
-  std::vector<Joined> joined_;  // by instruction
+  std::size_t room_;                   // words of a warp's trace, at most
+  std::size_t most_pages_;             // of a block's touches
+  std::vector<Joined> joined_;         // by instruction
+  std::unique_ptr<uint64_t[]> words_;  // room for all traces, block by block: no page of it is used before its time
   std::mutex mutex_;
   std::map<uint64_t, BlockTrace> blocks_;
   std::atomic<bool> cut_{false};

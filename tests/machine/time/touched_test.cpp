@@ -8,20 +8,26 @@ namespace {
 
 constexpr TouchedRegion kRegion{.base = 4096, .end = 8192, .sectors = 100, .halves = 60};
 
-Touched::Line line(uint8_t loaded, uint8_t stored, uint8_t made) {
-  Touched::Line l;
-  l.loaded = loaded;
-  l.stored = stored;
-  l.made = made;
-  return l;
+struct Line {
+  uint64_t number, loaded, stored, made;
+};
+Touched touched_of(const std::vector<Line>& lines) {
+  Touched t;
+  for (const auto& [number, loaded, stored, made] : lines) {
+    PageSectors& s = t.touches.sectors[number / kLinesOfPage];
+    const uint32_t at = 4 * (number % kLinesOfPage);
+    s.loaded |= loaded << at;
+    s.stored |= stored << at;
+    s.made |= made << at;
+  }
+  return t;
 }
 
 // All blocks do with a region what the watched ones do with a part of it.
 TEST(DistinctSectors, RegionsAreLoadedOrStored) {
   TouchedRegion to = kRegion;
   to.base = 8192, to.end = 9000, to.sectors = 40, to.halves = 20;
-  Touched t;
-  t.lines = {{4096 / 128 + 1, line(15, 0, 0)}, {8192 / 128, line(0, 3, 3)}};
+  const Touched t = touched_of({{4096 / 128 + 1, 15, 0, 0}, {8192 / 128, 0, 3, 3}});
   const DistinctSectors f = distinct_sectors(t, {kRegion, to});
   EXPECT_EQ(f.distinct, 140);
   EXPECT_EQ(f.loaded, 100);
@@ -31,8 +37,7 @@ TEST(DistinctSectors, RegionsAreLoadedOrStored) {
 
 // One sector is loaded, one changed, two are stored before they are loaded.
 TEST(DistinctSectors, APartOfARegionIsStoredFirst) {
-  Touched t;
-  t.lines = {{4096 / 128, line(15, 14, 12)}};
+  const Touched t = touched_of({{4096 / 128, 15, 14, 12}});
   const DistinctSectors f = distinct_sectors(t, {kRegion});
   EXPECT_EQ(f.loaded, 50);
   EXPECT_EQ(f.fetched, 60);
@@ -42,8 +47,7 @@ TEST(DistinctSectors, APartOfARegionIsStoredFirst) {
 TEST(DistinctSectors, WhatOnlyOthersTouchIsTouchedAlike) {
   TouchedRegion other = kRegion;
   other.base = 8192, other.end = 9000;
-  Touched t;
-  t.lines = {{4096 / 128, line(3, 0, 0)}};
+  const Touched t = touched_of({{4096 / 128, 3, 0, 0}});
   EXPECT_EQ(distinct_sectors(t, {kRegion, other}).loaded, 200);
   EXPECT_EQ(distinct_sectors({}, {kRegion}).loaded, 0);
 }

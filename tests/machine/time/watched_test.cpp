@@ -1,5 +1,5 @@
 // Which blocks are watched.
-#include "machine/time/trace.h"
+#include "machine/time/watched.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// A table by lines of memory, for millions of them: places in one piece of memory, found by a hash. Walks go in the
-// order in which lines came.
+// A table by pages of memory, or other places, for millions of them: entries in one piece of memory, found by a hash.
+// Walks go in the order in which they came.
 #pragma once
 
 #include <cstddef>
@@ -11,39 +11,41 @@
 namespace coalesce::machine {
 
 template <class Value>
-class LineTable {
+class PageTable {
  public:
   using Entry = std::pair<uint64_t, Value>;
 
-  LineTable() = default;
-  LineTable(std::initializer_list<Entry> entries) {
+  PageTable() = default;
+  PageTable(std::initializer_list<Entry> entries) {
     for (const Entry& e : entries) (*this)[e.first] = e.second;
   }
 
-  // The line's value, of which there is one from now on.
-  Value& operator[](uint64_t line) {
-    if (latest_ < entries_.size() && entries_[latest_].first == line) return entries_[latest_].second;
+  // The page's value, of which there is one from now on.
+  Value& operator[](uint64_t page) {
+    if (latest_ < entries_.size() && entries_[latest_].first == page) return entries_[latest_].second;
     if (2 * entries_.size() >= places_.size()) grow();
-    std::size_t at = place_of(line);
+    std::size_t at = place_of(page);
     if (places_[at] == 0) {
-      entries_.emplace_back(line, Value());
+      entries_.emplace_back(page, Value());
       places_[at] = static_cast<uint32_t>(entries_.size());
     }
     latest_ = places_[at] - 1;
     return entries_[latest_].second;
   }
-  bool contains(uint64_t line) const { return !places_.empty() && places_[place_of(line)] != 0; }
+  const Value* find(uint64_t page) const {
+    const uint32_t number = places_.empty() ? 0 : places_[place_of(page)];
+    return number == 0 ? nullptr : &entries_[number - 1].second;
+  }
   std::size_t size() const { return entries_.size(); }
-  void clear() { entries_.clear(), places_.clear(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
 
  private:
-  // Where the line is, or the free place where it would be.
-  std::size_t place_of(uint64_t line) const {
+  // Where the page is, or the free place where it would be.
+  std::size_t place_of(uint64_t page) const {
     const std::size_t mask = places_.size() - 1;
-    std::size_t at = (line * 0x9e3779b97f4a7c15ull >> 32) & mask;
-    while (places_[at] != 0 && entries_[places_[at] - 1].first != line) at = (at + 1) & mask;
+    std::size_t at = (page * 0x9e3779b97f4a7c15ull >> 32) & mask;
+    while (places_[at] != 0 && entries_[places_[at] - 1].first != page) at = (at + 1) & mask;
     return at;
   }
   void grow() {
