@@ -8,10 +8,10 @@ namespace {
 
 constexpr TouchedRegion kRegion{.base = 4096, .end = 8192, .sectors = 100, .halves = 60};
 
-struct Line {
+struct LineTouched {
   uint64_t number, loaded, stored, made;
 };
-Touched touched_of(const std::vector<Line>& lines) {
+Touched touched_of(const std::vector<LineTouched>& lines) {
   Touched t;
   for (const auto& [number, loaded, stored, made] : lines) {
     PageSectors& s = t.touches.sectors[number / kLinesOfPage];
