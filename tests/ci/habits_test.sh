@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the project's own scripts refuse. usage: habits_test.sh SOURCE-DIR
+# The project's own scripts refuse what they are to refuse. usage: habits_test.sh SOURCE-DIR
 set -euo pipefail
 cd -- "$1"
 said=$(mktemp)

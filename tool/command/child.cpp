@@ -68,7 +68,7 @@ class Forwarding {
 
 // `command_pid` is the process that waits for this one.
 [[noreturn]] void become(const Command& command, char* const* words, int errors, int output, pid_t command_pid) {
-  // Who kills the command by a signal that nobody can forward ends its program, too.
+  // A signal that nobody can forward to the program ends it with the command.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != command_pid) _exit(128 + SIGKILL);  // killed before that
   for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
