@@ -91,9 +91,9 @@ bool BlockCheck::locate(const Access& a, const Warp& w, uint64_t address, uint64
       t.home = this;
       t.host = w.shared + address;
       if (address > kClusterOffset) {
-        const uint32_t own = w.owner->rank();
+        const uint32_t own = w.owner->seat().rank();
         t.home = check_.running(block_ - own + rank_of(own, static_cast<uint32_t>(address)));
-        t.host = w.owner->peer(static_cast<uint32_t>(address), bytes);
+        t.host = w.owner->seat().peer(static_cast<uint32_t>(address), bytes);
         if (!t.home || !t.host) return false;
         t.address = t.at = address & kClusterOffset;
       } else if (address + bytes > w.shared_bytes) {

@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "machine/execute/cluster_seat.h"
 #include "machine/execute/native.h"
 #include "machine/execute/observer.h"
 #include "machine/execute/warp.h"
@@ -41,15 +42,7 @@ class BlockRun {
   bool waits_for_others() const;
   // Adds what each of its waiting threads waits for; the fault is at the first of them.
   void add_waits(KernelFault& f) const;
-  // The block is one of a cluster, until it is started again or ended. Where it is in none, it has one of its own.
-  void join(Cluster& cluster, uint32_t rank);
-  void leave_cluster() {
-    if (cluster_) end_membership();
-  }
-  Cluster& cluster();
-  uint32_t rank() const { return rank_; }
-  // Bytes of shared memory at an address beyond the block's own (cluster.h); null: there are none.
-  std::byte* peer(uint32_t address, uint64_t bytes);
+  ClusterSeat& seat() { return seat_; }
 
   // Warp instructions the block has executed.
   uint64_t instructions() const { return executed_ + worker_.instructions - uncounted_; }
@@ -111,7 +104,6 @@ class BlockRun {
   void lay_out(const Code& code);  // areas and builtin values for this code
   void put_threads(const BuiltinSlot& slot, uint32_t each, uint32_t end);
   void set_block_builtins(std::byte* block_area);
-  void end_membership();
   void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
   std::vector<uint32_t> holding_joins(const Warp& w, bool of_waiting = false) const;
@@ -127,21 +119,8 @@ class BlockRun {
   void warn_if_polling();
   std::vector<uint32_t> order_of_warps() const;
 
-  class Member final : public Cluster::Member {
-   public:
-    explicit Member(const BlockRun& run) : run_(run) {}
-    bool alive(uint32_t thread) const override;
-
-   private:
-    const BlockRun& run_;
-  };
-
   Worker& worker_;
   const Launch& launch_;
-  Member member_{*this};
-  Cluster* cluster_ = nullptr;
-  std::unique_ptr<Cluster> own_cluster_;
-  uint32_t rank_ = 0;
   const Code* code_ = nullptr;  // the launch's, or its scattered form
   std::shared_ptr<const NativeKernel> native_;
   std::unique_ptr<NativeRunner> runner_;
@@ -153,6 +132,7 @@ class BlockRun {
   std::vector<std::byte> saved_;  // Code::saved of the region that runs
   std::byte* block_area_ = nullptr;
   std::vector<Warp> warps_;
+  ClusterSeat seat_{warps_, launch_.threads_per_block};
   Mode mode_ = Mode::lockstep;
   uint32_t group_ = 1;   // warps that run step by step together
   uint32_t region_ = 0;  // lockstep: to run next

@@ -48,7 +48,6 @@ BlockRun::BlockRun(Worker& worker)
 }
 
 BlockRun::~BlockRun() {
-  leave_cluster();
   const std::size_t size = area_.bytes.capacity();
   if (size > worker_.kept.bytes.capacity() && size <= kKeptBytes) std::swap(area_, worker_.kept);
 }
@@ -143,7 +142,7 @@ void BlockRun::begin(uint64_t index) {
   index_ = index;
   observer_ = nullptr;
   ctaid_ = block_at(launch_.grid, launch_.cluster, index);
-  leave_cluster();
+  seat_.leave();
   set_block_builtins(block_area_);
   for (Warp& w : warps_) {
     w.let_go = false;
@@ -165,37 +164,6 @@ void BlockRun::begin(uint64_t index) {
   executed_ = 0;
   uncounted_ = worker_.instructions;
   mode_ = Mode::lockstep;
-}
-
-void BlockRun::join(Cluster& cluster, uint32_t rank) {
-  cluster_ = &cluster;
-  rank_ = rank;
-  member_.shared = warps_[0].shared;
-  member_.shared_bytes = launch_.shared_bytes;
-  cluster.set(rank, &member_);
-}
-
-void BlockRun::end_membership() {
-  cluster_->set(rank_, nullptr);
-  cluster_ = nullptr;
-  own_cluster_.reset();
-  rank_ = 0;
-}
-
-Cluster& BlockRun::cluster() {
-  if (!cluster_) {
-    own_cluster_ = std::make_unique<Cluster>(1, launch_.threads_per_block);
-    join(*own_cluster_, 0);
-  }
-  return *cluster_;
-}
-
-bool BlockRun::Member::alive(uint32_t thread) const {
-  return run_.warps_[thread / kLanes].alive >> thread % kLanes & 1;
-}
-
-std::byte* BlockRun::peer(uint32_t address, uint64_t bytes) {
-  return cluster().find(rank_of(rank_, address), address & kClusterOffset, bytes);
 }
 
 void BlockRun::start(uint64_t index) {

@@ -26,7 +26,7 @@ const std::byte* readable(Warp& w, const LaneOp& op, uint64_t address, uint32_t 
     return w.local + uint64_t{lane} * w.local_bytes + offset;
   if (window == kSharedWindow && offset + bytes <= w.shared_bytes) return w.shared + offset;
   if (window == kSharedWindow && offset > kClusterOffset)
-    if (const std::byte* at = w.owner->peer(static_cast<uint32_t>(offset), bytes)) return at;
+    if (const std::byte* at = w.owner->seat().peer(static_cast<uint32_t>(offset), bytes)) return at;
   if (const Allocation* a = w.worker->launch.memory->find(address); a && address + bytes <= a->base + a->size)
     return reinterpret_cast<const std::byte*>(address);
   char text[96];
@@ -235,8 +235,8 @@ class LaneThread final : public ServiceThread {
     if (op_.instruction->bulk != kNone) warp_.worker->tally.bulk_sectors[op_.instruction->bulk] += count;
   }
   Cluster& cluster(uint32_t& rank) override {
-    Cluster& c = warp_.owner->cluster();
-    rank = warp_.owner->rank();
+    Cluster& c = warp_.owner->seat().cluster();
+    rank = warp_.owner->seat().rank();
     return c;
   }
   void moves(const BulkPart& part) override {

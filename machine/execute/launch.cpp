@@ -124,7 +124,7 @@ class Executor {
     for (uint32_t rank = 0; rank < blocks; ++rank) {
       waiting_.push_back(fresh());
       waiting_.back()->start(first + rank);
-      waiting_.back()->join(*clusters_.back(), rank);
+      waiting_.back()->seat().join(*clusters_.back(), rank);
     }
   }
 
@@ -190,7 +190,7 @@ class Executor {
       launch_.done.fetch_add(last - first + 1, std::memory_order_relaxed);
       warn(*block);
       if (BlockObserver* o = block->observer()) o->ends();
-      block->leave_cluster();
+      block->seat().leave();
       spare_.push_back(std::move(block));
     } catch (const KernelFault& f) {
       last = block->index();

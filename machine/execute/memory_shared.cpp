@@ -14,7 +14,7 @@ namespace {
 std::string outside_shared(Warp& w, uint32_t address, uint32_t bytes) {
   const std::string whole = "the block's " + std::to_string(w.shared_bytes) + " bytes of shared memory";
   const uint32_t rank = (address >> kClusterShift) - 1;
-  if (address > kClusterOffset && rank < w.owner->cluster().size())
+  if (address > kClusterOffset && rank < w.owner->seat().cluster().size())
     return "outside the shared memory of the cluster's block of rank " + std::to_string(rank) +
            ", or that block has ended";
   if (const auto below = static_cast<int32_t>(address); below < 0)
@@ -29,7 +29,7 @@ uint32_t find_peers(const Access& a, Warp& w, const uint32_t* at, uint32_t mask,
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = lowest(m);
     if (uint64_t{at[l]} + a.bytes > w.shared_bytes) {
-      std::byte* const there = at[l] > kClusterOffset ? w.owner->peer(at[l], a.bytes) : nullptr;
+      std::byte* const there = at[l] > kClusterOffset ? w.owner->seat().peer(at[l], a.bytes) : nullptr;
       if (!there) fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], a.bytes));
       host[l] = reinterpret_cast<uint64_t>(there);
       own &= ~(1u << l);
