@@ -37,6 +37,7 @@ struct Machine::State {
   AccessId next_access = 1;                                // of checked launches
   std::vector<AccessRecord> spare_records;                 // memory of the last one's
   bool faulted = false;                                    // some launch has ended early
+  std::map<uint64_t, KernelFacts> kernel_facts;            // of estimates, by the code's number
   uint64_t explored_bytes = 0, explored_instructions = 0;  // by second orders that nobody has asked for
 
   // The parts of a launch, in order.
@@ -78,7 +79,7 @@ struct Machine::State {
   std::unique_ptr<TimeTrace> begin_trace(const Launch& launch) const;
   static std::shared_ptr<const TimeEstimate> no_estimate(std::string why);
   std::shared_ptr<const TimeEstimate> estimate(const Launch& launch, const TimeTrace* trace,
-                                               const LaunchReport& report) const;
+                                               const LaunchReport& report);
 };
 
 }  // namespace coalesce::machine

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "machine/api/state.h"
-#include "machine/time/polls.h"
 
 namespace coalesce::machine {
 
@@ -53,20 +52,22 @@ std::shared_ptr<const TimeEstimate> Machine::State::no_estimate(std::string why)
 }
 
 std::shared_ptr<const TimeEstimate> Machine::State::estimate(const Launch& launch, const TimeTrace* trace,
-                                                             const LaunchReport& report) const {
+                                                             const LaunchReport& report) {
   const auto none = no_estimate;
   const Limits* const limits = find_limits(device.key);
   if (!limits) return none("no limits of " + std::string(device.name) + " are known");
   if (report.fault != Fault::none) return none("it did not run to its end");
   if (launch.cooperative) return none("its blocks wait for each other");
   if (launch.waited) return none("its threads wait for others in a loop");
-  if (launch.blocks > 1 && waits_for_words(*launch.program)) return none("its blocks wait for words that others write");
+  const KernelFacts& kernel = kernel_facts.try_emplace(launch.code->id, *launch.program, *limits).first->second;
+  if (launch.blocks > 1 && kernel.waits) return none("its blocks wait for words that others write");
   if (!launch.output.empty()) return none("it prints");
   if (!report.work.empty()) return none("it launches kernels");
   if (!trace) return none("it is looked at for hazards");
   for (const Instruction& i : launch.program->code)
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) return none("it allocates memory");
   const TimedLaunch timed{.program = *launch.program,
+                          .kernel = kernel,
                           .device = device,
                           .limits = *limits,
                           .counters = report.counters,

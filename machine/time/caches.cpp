@@ -22,13 +22,17 @@ void SectorCache::make_room(Set& set) {
   const uint32_t room = std::min(ways_, std::max(kFewest, 2 * set.room));
   if (free_ < room) {
     piece_ = std::max<std::size_t>(std::clamp(2 * piece_, kSmallest, kLargest), room);
-    pieces_.push_back(std::make_unique_for_overwrite<Line[]>(piece_));
+    pieces_.push_back(
+        {std::make_unique_for_overwrite<Line[]>(piece_), std::make_unique_for_overwrite<Times[]>(piece_)});
     free_ = piece_;
   }
-  Line* const line = pieces_.back().get() + (piece_ - free_);
+  Line* const line = pieces_.back().line.get() + (piece_ - free_);
+  Times* const there = pieces_.back().there.get() + (piece_ - free_);
   free_ -= room;
   std::copy_n(set.line, set.number, line);
+  std::copy_n(set.there, set.number, there);
   set.line = line;
+  set.there = there;
   set.room = room;
 }
 
@@ -43,7 +47,7 @@ uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
       const uint32_t there = l->sectors & sectors;
       l->used = clock_;
       if (fill) l->sectors |= sectors;
-      latest_ = l;
+      latest_ = set.there + (l - set.line);
       return there;
     }
     if (l->used < oldest->used) oldest = l;
@@ -53,8 +57,9 @@ uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
     if (set.number == set.room) make_room(set);
     oldest = set.line + set.number++;
   }
-  *oldest = {line, clock_, sectors, {}};
-  latest_ = oldest;
+  *oldest = {line, clock_, sectors};
+  latest_ = set.there + (oldest - set.line);
+  *latest_ = {};
   return 0;
 }
 
@@ -62,13 +67,13 @@ double SectorCache::there(uint32_t sectors) const {
   double latest = 0;
   if (latest_)
     for (; sectors; sectors &= sectors - 1)
-      latest = std::max(latest, latest_->there[static_cast<std::size_t>(__builtin_ctz(sectors))]);
+      latest = std::max(latest, (*latest_)[static_cast<std::size_t>(__builtin_ctz(sectors))]);
   return latest;
 }
 
 void SectorCache::arrive(uint32_t sectors, double at) {
   if (latest_)
-    for (; sectors; sectors &= sectors - 1) latest_->there[static_cast<std::size_t>(__builtin_ctz(sectors))] = at;
+    for (; sectors; sectors &= sectors - 1) (*latest_)[static_cast<std::size_t>(__builtin_ctz(sectors))] = at;
 }
 
 }  // namespace coalesce::machine

@@ -30,18 +30,23 @@ class SectorCache {
     uint64_t tag;
     uint32_t used;  // lookups are fewer than a trace's words times an instruction's lines
     uint32_t sectors;
-    std::array<double, 4> there;
+  };
+  using Times = std::array<double, 4>;  // of a line's sectors
+  struct Piece {
+    std::unique_ptr<Line[]> line;
+    std::unique_ptr<Times[]> there;  // apart: most lookups need none
   };
   struct Set {
     Line* line = nullptr;
+    Times* there = nullptr;
     uint32_t number = 0, room = 0;  // lines that it holds, that there is memory for
   };
   uint32_t ways_ = 0;
   uint32_t clock_ = 0;
   std::vector<Set> sets_;
-  std::vector<std::unique_ptr<Line[]>> pieces_;  // of memory, for the sets' lines
-  std::size_t piece_ = 0, free_ = 0;             // lines of the last one, and how many of them are left
-  Line* latest_ = nullptr;
+  std::vector<Piece> pieces_;         // of memory, for the sets' lines
+  std::size_t piece_ = 0, free_ = 0;  // lines of the last one, and how many of them are left
+  Times* latest_ = nullptr;
 
   Set& set_of(uint64_t line);
   void make_room(Set& set);

@@ -7,6 +7,9 @@
 #include <unordered_set>
 
 #include "machine/time/costs.h"
+#include "machine/time/polls.h"
+#include "machine/time/rounds.h"
+#include "machine/time/swaps.h"
 #include "machine/time/touched.h"
 #include "machine/time/write_back.h"
 
@@ -104,6 +107,15 @@ void find_bound(const TimedLaunch& launch, TimeEstimate& e) {
 
 }  // namespace
 
+KernelFacts::KernelFacts(const Decoded& program, const Limits& limits)
+    : costs(find_costs(program, limits)),
+      swaps(find_swaps(program)),
+      deciding(find_deciding_loads(program)),
+      waits(waits_for_words(program)) {
+  for (std::vector<bool>* some : {&swaps, &deciding})
+    if (std::find(some->begin(), some->end(), true) == some->end()) some->clear();
+}
+
 Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t blocks) {
   return watch(blocks, device.multiprocessors, kWaves * std::max(1u, occupancy(device, needs).blocks));
 }
@@ -181,7 +193,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double stores = static_cast<double>(c.global_store_sectors);
   share.write_back = std::clamp(ratio_of(back.written, 32 * stores), 0.0, 1.0);
 
-  const Costs costs = find_costs(launch.program, l);
+  const Costs& costs = launch.kernel.costs;
   // Each candidate's time. Where blocks wait for others to end, those that are done early make room: then the mean
   // counts.
   const double mean = ratio_of(static_cast<double>(c.instructions), launched);

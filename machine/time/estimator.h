@@ -6,6 +6,7 @@
 #include "machine/device.h"
 #include "machine/observe/counters.h"
 #include "machine/program/program.h"
+#include "machine/time/costs.h"
 #include "machine/time/estimate.h"
 #include "machine/time/limits.h"
 #include "machine/time/occupancy.h"
@@ -20,8 +21,17 @@ struct TouchedRegion {
   uint64_t sectors = 0, halves = 0;  // distinct sectors; halves of lines with at least one of them
 };
 
+// Facts about a kernel that estimates need, found once for all of its launches.
+struct KernelFacts {
+  KernelFacts(const Decoded& program, const Limits& limits);
+  Costs costs;
+  std::vector<bool> swaps, deciding;  // swaps.h, rounds.h, by instruction; empty: no instruction is
+  bool waits = false;                 // polls.h
+};
+
 struct TimedLaunch {
   const Decoded& program;
+  const KernelFacts& kernel;
   const Device& device;
   const Limits& limits;
   Counters counters;  // of the whole launch

@@ -4,9 +4,6 @@
 #include <bit>
 #include <vector>
 
-#include "machine/time/rounds.h"
-#include "machine/time/swaps.h"
-
 namespace coalesce::machine {
 
 namespace {
@@ -16,8 +13,6 @@ constexpr double kFull = 1.25;  // sectors of halves of lines for each that is t
 // The unit of L2 that does the line's atomics: lines 128 and 512 bytes apart share one, of other powers of two none
 // (gpu/limits/atomics.cu, by the bytes between places).
 uint64_t unit_of(uint64_t line) { return line >> 3 << 1 | (line >> 1 & 1); }
-
-bool any(const std::vector<bool>& some) { return std::find(some.begin(), some.end(), true) != some.end(); }
 
 // Calls f(head, words that follow) for each access to global memory in the trace.
 template <class F>
@@ -30,9 +25,8 @@ void each_access(Words trace, F f) {
 }
 
 // Several warps of more than one block swap one word.
-bool are_rivals(const Decoded& p, const Blocks& blocks) {
-  const std::vector<bool> swaps = find_swaps(p);
-  if (!any(swaps)) return false;
+bool are_rivals(const std::vector<bool>& swaps, const Blocks& blocks) {
+  if (swaps.empty()) return false;
   uint32_t rivals = 0;
   for (const BlockTrace* block : blocks) {
     uint32_t swapping = 0;
@@ -48,9 +42,8 @@ bool are_rivals(const Decoded& p, const Blocks& blocks) {
 
 // Loops end by lines that other blocks store: any block's count; fewer than a quarter may be such that neighbours
 // share.
-bool others_decide(const Decoded& p, const Blocks& blocks, const Touches& all) {
-  const std::vector<bool> deciding = find_deciding_loads(p);
-  if (!any(deciding)) return false;
+bool others_decide(const std::vector<bool>& deciding, const Blocks& blocks, const Touches& all) {
+  if (deciding.empty()) return false;
   std::size_t stored = 0, by_others = 0;
   for (const BlockTrace* block : blocks)
     for (const Words warp : block->warps)
@@ -104,8 +97,8 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
     });
   }
   find_hottest(t, blocks.size() == 1);
-  t.contended = t.contended || are_rivals(launch.program, blocks);
-  t.unsettled = others_decide(launch.program, blocks, t.touches);
+  t.contended = t.contended || are_rivals(launch.kernel.swaps, blocks);
+  t.unsettled = others_decide(launch.kernel.deciding, blocks, t.touches);
   return t;
 }
 

@@ -7,6 +7,7 @@
 #include "machine/execute/block.h"
 #include "machine/memory/memory.h"
 #include "machine/observe/traffic.h"
+#include "machine/time/lines.h"
 
 namespace coalesce::machine {
 
@@ -46,6 +47,7 @@ class BlockTracer : public BlockObserver {
     now_.instructions.assign(trace_.warps_, 0);
     constants_.fill(~uint64_t{0});
     tried_.clear();
+    for (Recent& r : recent_) r.instruction = kNone;
   }
   void access(const Access& a, Warp& w) override;
   void event(const Instruction&, Warp&) override {}
@@ -75,6 +77,7 @@ class BlockTracer : public BlockObserver {
   }
   void global(const Access& a, Warp& w, const uint64_t* address, bool fits);
   void touch(uint64_t page, uint64_t sectors, Kind kind);
+  void touch_lanes(const uint64_t* address, uint32_t active, Kind kind);
   void change(const Access& a, const Warp& w, uint64_t line, uint32_t sectors, double passes);
   void shared(const Access& a, Warp& w, const uint64_t* address);
   void local(const Access& a, Warp& w, const uint64_t* address);
@@ -99,6 +102,14 @@ class BlockTracer : public BlockObserver {
   uint64_t block_ = 0;
   std::array<uint64_t, 64> constants_{};               // lines that were read last, by their number
   std::unordered_map<uint64_t, uint32_t> tried_ = {};  // warps that have tried a swap with many lanes on one word
+  // A warp's last access by an instruction: what is repeated touches nothing new, and has the same lines.
+  struct Recent {
+    uint32_t instruction = kNone, warp = 0, active = 0, number = 0;
+    const uint64_t* lines = nullptr;  // in the trace, if it had room
+    std::array<uint64_t, kLanes> sectors{};
+    bool again(uint32_t by, const Warp& w, const uint64_t* address);
+  };
+  std::array<Recent, 64> recent_;  // of the block, one for each of some instructions and warps
   struct StrideWaves {
     uint64_t stride = 0;
     uint32_t bytes = 0, waves = 0;  // bytes of a lane; 0: none
@@ -154,52 +165,6 @@ bool is_loop(const MemoryOp& m) {
   return m.width == 8 || m.number >= Number::f16;
 }
 
-// Lines, each once, with their sectors.
-struct Lines {
-  uint64_t line[4 * kLanes];
-  uint32_t n = 0;
-  uint64_t highest = 0;  // tag
-  void add(uint64_t tag, uint32_t sector) {
-    if (n == 0 || tag > highest) {
-      highest = tag;
-      line[n++] = tag << 4 | sector;
-      return;
-    }
-    for (uint32_t k = n; k-- > 0;)
-      if (line[k] >> 4 == tag) {
-        line[k] |= sector;
-        return;
-      }
-    line[n++] = tag << 4 | sector;
-  }
-  void add_sector(uint64_t address) { add(address / 128, 1u << address / 32 % 4); }
-  // Alone: all lanes' addresses, rising, so that equal lines stand side by side.
-  void set_sorted(const uint64_t* address) {
-    uint64_t tag = address[0] / 128, now = tag << 4;
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      const uint64_t its = address[l] / 128;
-      n += its != tag;
-      now = (its != tag ? its << 4 : now) | uint64_t{1} << address[l] / 32 % 4;
-      line[n] = now;
-      tag = its;
-    }
-    ++n;
-  }
-};
-
-// Words, each once, with the number of lanes on it.
-struct LaneWords {
-  uint64_t word[kLanes];
-  uint32_t lanes[kLanes];
-  uint32_t n = 0;
-  void add(uint64_t at) {
-    for (uint32_t k = 0; k < n; ++k)
-      if (word[k] == at) return void(++lanes[k]);
-    word[n] = at;
-    lanes[n++] = 1;
-  }
-};
-
 }  // namespace
 
 // L1 has the banks of shared memory (measured: loads that hit, by the stride of their lanes). Lanes of one stride have
@@ -246,12 +211,10 @@ void BlockTracer::change(const Access& a, const Warp& w, uint64_t line, uint32_t
   tried |= 1u << w.index;
 }
 
-void BlockTracer::global(const Access& a, Warp& w, const uint64_t* address, bool fits) {
-  const Kind kind = trace_.program_.code[a.instruction].kind;
-  const bool uniform = a.shape == AddressShape::uniform;
-  const bool in_row = a.shape == AddressShape::contiguous && w.active == ~0u && a.bytes <= 32;  // no sector is left out
-  uint64_t page = address[lowest(w.active)] / kPageBytes, sectors = 0;
-  for (uint32_t m = uniform ? w.active & -w.active : w.active; m; m &= m - 1) {
+// All active lanes' sectors, of neighbours in one page at a time.
+void BlockTracer::touch_lanes(const uint64_t* address, uint32_t active, Kind kind) {
+  uint64_t page = address[lowest(active)] / kPageBytes, sectors = 0;
+  for (uint32_t m = active; m; m &= m - 1) {
     const uint64_t at = address[lowest(m)];
     if (at / kPageBytes != page) {
       touch(page, sectors, kind);
@@ -261,16 +224,47 @@ void BlockTracer::global(const Access& a, Warp& w, const uint64_t* address, bool
     sectors |= uint64_t{1} << at / 32 % 64;
   }
   touch(page, sectors, kind);
-  if (!fits) return;
+}
+
+// Whether the warp's lanes had the same sectors when it did this last, which it is from now on.
+bool BlockTracer::Recent::again(uint32_t by, const Warp& w, const uint64_t* address) {
+  uint64_t different = (instruction ^ by) | (warp ^ w.index) | (active ^ w.active);
+  instruction = by;
+  warp = w.index;
+  active = w.active;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t its = w.active >> l & 1 ? address[l] / 32 : 0;
+    different |= sectors[l] ^ its;
+    sectors[l] = its;
+  }
+  return different == 0;
+}
+
+void BlockTracer::global(const Access& a, Warp& w, const uint64_t* address, bool fits) {
+  const Kind kind = trace_.program_.code[a.instruction].kind;
   Lines touched;
-  if (uniform)
-    touched.add_sector(address[lowest(w.active)]);
-  else if (in_row)
-    for (uint64_t at = address[0] / 32; at <= address[kLanes - 1] / 32; ++at) touched.add_sector(32 * at);
-  else if (w.active == ~0u && std::is_sorted(address, address + kLanes))
-    touched.set_sorted(address);
-  else
-    for (uint32_t m = w.active; m; m &= m - 1) touched.add_sector(address[lowest(m)]);
+  if (a.shape == AddressShape::uniform || (a.shape == AddressShape::contiguous && w.active == ~0u && a.bytes <= 32)) {
+    // No sector is left out.
+    const uint32_t lanes = a.shape == AddressShape::uniform ? w.active & -w.active : ~0u;
+    touch_lanes(address, lanes, kind);
+    const uint64_t last = address[kLanes - 1 - static_cast<uint32_t>(std::countl_zero(lanes))] / 32;
+    for (uint64_t at = address[lowest(lanes)] / 32; at <= last; ++at) touched.add_sector(32 * at);
+  } else {
+    Recent& recent = recent_[(w.index + 37 * a.instruction) % recent_.size()];
+    if (!recent.again(a.instruction, w, address)) {
+      touch_lanes(address, w.active, kind);
+      if (w.active == ~0u && std::is_sorted(address, address + kLanes))
+        touched.set_sorted(address);
+      else
+        for (uint32_t m = w.active; m; m &= m - 1) touched.add_sector(address[lowest(m)]);
+      recent.number = touched.n;
+      recent.lines = room_[w.index].next + 1;
+    } else if (fits) {
+      touched.n = recent.number;
+      std::copy_n(recent.lines, touched.n, touched.line);
+    }
+  }
+  if (!fits) return;
   const uint32_t n = touched.n;
   uint32_t passes = 0;
   // Lanes of one address go one after the other, but where ptxas knows it to be one and joins them first.
