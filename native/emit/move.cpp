@@ -98,6 +98,28 @@ Value* surviving_lane(Emitter& e, const MemoryOp& m, const Active& active) {
   return ir.CreateBinaryIntrinsic(Intrinsic::cttz, lanes, ir.getTrue());
 }
 
+// Without scatter instructions: lane after lane. LLVM would make the same of a scatter, but put its lanes in order
+// first.
+void store_lanes(Emitter& e, const MemoryOp& m, Value* base, Value* offsets, Value* stored, ArrayRef<int> order,
+                 const Active& active) {
+  IRBuilder<>& ir = e.ir;
+  for (const int l : order) {
+    BasicBlock* next = nullptr;
+    if (active.mask) {
+      BasicBlock* on = e.block("lane");
+      next = e.block("next_lane");
+      ir.CreateCondBr(ir.CreateIsNull(ir.CreateAnd(active.mask, ir.getInt32(1u << l))), next, on);
+      ir.SetInsertPoint(on);
+    }
+    const auto lane = static_cast<uint64_t>(l);
+    Value* at = ir.CreateGEP(ir.getInt8Ty(), base, ir.CreateExtractElement(offsets, lane));
+    ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), at, Align(m.width));
+    if (!next) continue;
+    ir.CreateBr(next);
+    ir.SetInsertPoint(next);
+  }
+}
+
 }  // namespace
 
 void move_uniform(Emitter& e, const Instruction& i, Value* pointer, const Active& active) {
@@ -189,12 +211,16 @@ void store_scattered(Emitter& e, const Instruction& i, Value* base, Value* offse
     for (uint32_t l = pass; l-- > 0;) order.push_back(static_cast<int>(first + l));
   Value* on = active.mask ? active.lanes : Constant::getAllOnesValue(e.wide(ir.getInt1Ty()));
   // The last steps of a tree need few lanes, and a scatter costs the same for none of its lanes as for all.
-  const bool in_parts = apart && active.mask && e.target.masks;
+  const bool in_parts = apart && active.mask;
   const std::vector<uint32_t> starts =
       in_parts ? std::vector<uint32_t>{0, 8, 16, kLanes} : std::vector<uint32_t>{0, kLanes};
   for (uint32_t k = 0; k < m.count; ++k) {
     Value* to = e.offset(base, uint64_t{k} * m.width);
     Value* stored = store_value(e, m, k);
+    if (!e.target.masks) {
+      store_lanes(e, m, to, offsets, stored, order, active);
+      continue;
+    }
     BasicBlock* done = in_parts ? e.block("stored") : nullptr;
     for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
       const ArrayRef<int> lanes = ArrayRef(order).slice(starts[p], starts[p + 1] - starts[p]);
