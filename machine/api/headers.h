@@ -2,7 +2,6 @@
 #pragma once
 
 #include "machine/api/state.h"
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/cluster.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "machine/api/state.h"
+#include "machine/check/launch_check.h"
 #include "machine/execute/calls.h"
 #include "machine/ptx/device_runtime.h"
 #include "machine/ptx/link.h"
@@ -122,8 +123,9 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   };
   if (state_->options.notice) launch.notice = &notice;
   if (state_->options.waits) launch.waits = &state_->options.waits;
-  std::optional<LaunchCheck> check;
-  if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
+  std::unique_ptr<LaunchCheck> check;
+  if (state_->options.check) check = state_->begin_check(launch);
+  if (check) launch.observer = check.get();
   std::optional<State::Moment> before;
   if (check && state_->explores(launch)) before.emplace(*state_, *check);
   std::unique_ptr<TimeTrace> trace;
@@ -139,18 +141,18 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   if (report.fault != Fault::none) report.work.clear();
   if (state_->options.time) report.time = state_->estimate(launch, trace.get(), report);
   if (check) {
-    state_->next_access = check->next();
+    state_->next_access = check->records.next();
     report.accesses = std::make_shared<std::vector<AccessSite>>(check->take_accesses());
     for (AccessSite& s : *report.accesses) {
       if (s.pages.empty()) continue;
       s.ptx_text = loaded.line_text(s.ptx_line);
       if (s.atomic && s.ptx_text.find(".sys") != std::string::npos) s.strong = true;  // made to meet the host's
     }
-    for (Diagnostic& d : check->take()) {
+    for (Diagnostic& d : check->findings.take()) {
       d.ptx_text = loaded.line_text(d.ptx_line);
       report.diagnostics.push_back(std::move(d));
     }
-    state_->spare_records = check->give_records();
+    state_->spare_records = check->records.give();
   }
   state_->faulted = state_->faulted || report.fault != Fault::none;
   if (before) state_->explore(*before, launch, kernel, config, loaded, report);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "machine/api/state.h"
+#include "machine/check/launch_check.h"
 
 namespace coalesce::machine {
 
@@ -54,9 +55,9 @@ std::ptrdiff_t threads_of_process() {
 }  // namespace
 
 Machine::State::Moment::Moment(const State& s, const LaunchCheck& check)
-    : contents(s.memory, [&](const Allocation& a) { return !check.leaves_alone(a); }), heap(s.heap) {
+    : contents(s.memory, [&](const Allocation& a) { return !check.addresses.leaves_alone(a); }), heap(s.heap) {
   for (const auto& a : s.memory.all()) {
-    if (a->live && check.leaves_alone(*a))
+    if (a->live && check.addresses.leaves_alone(*a))
       left_out.insert(a.get());
     else if (a->live && a->shadow)
       written.emplace_back(a.get(), a->shadow->written);
@@ -102,7 +103,7 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
                              const LaunchConfig& config, const LoadedProgram& program, LaunchReport& report) {
   if (report.fault != Fault::none) return;
   const auto& first = static_cast<const LaunchCheck&>(*usual.observer);
-  if (first.strays()) return;  // it has written what has not been kept
+  if (first.strays) return;  // it has written what has not been kept
   if (options.schedules == 0) {
     const uint64_t instructions = usual.instructions.load();
     if (instructions > kShortLaunch || explored_instructions + instructions > kAllLaunches) return;
@@ -120,13 +121,13 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
     other.heap = &scratch;
     other.schedule = k;
     other.parameters = usual.parameters;
-    LaunchCheck check = begin_check(other);
-    other.observer = &check;
+    const std::unique_ptr<LaunchCheck> check = begin_check(other);
+    other.observer = check.get();
     Tally total(*other.program);
     run(other, kernel, total);
-    next_access = check.next();
-    std::vector<Diagnostic> found = check.take();
-    spare_records = check.give_records();
+    next_access = check->records.next();
+    std::vector<Diagnostic> found = check->findings.take();
+    spare_records = check->records.give();
     for (auto& [block, d] : other.diagnostics) found.push_back(std::move(d));
     for (Diagnostic& d : found) {
       if (!known.insert(key_of(d)).second) continue;

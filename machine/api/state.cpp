@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "machine/check/launch_check.h"
 #include "machine/execute/native.h"
 #include "machine/memory/host_memory.h"
 #include "machine/tally/count.h"
@@ -69,7 +70,7 @@ void Machine::State::print(const std::map<uint64_t, std::string>& output, uint64
   }
 }
 
-LaunchCheck Machine::State::begin_check(Launch& launch) {
+std::unique_ptr<LaunchCheck> Machine::State::begin_check(Launch& launch) {
   if (next_access > kMostAccesses) {
     for (const auto& a : memory.all()) {
       if (!a->shadow) continue;
@@ -79,7 +80,8 @@ LaunchCheck Machine::State::begin_check(Launch& launch) {
     }
     next_access = 1;
   }
-  return LaunchCheck(launch, next_access, read_host_memory().spendable() / 2, std::move(spare_records));
+  return std::make_unique<LaunchCheck>(launch, next_access, read_host_memory().spendable() / 2,
+                                       std::move(spare_records));
 }
 
 // The kernel's code for a launch of that shape; null: there is none, and the report says why.

@@ -11,7 +11,7 @@
 #include "machine/api/loaded_program.h"
 #include "machine/api/machine.h"
 #include "machine/api/shadow.h"
-#include "machine/check/check.h"
+#include "machine/check/access_records.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/device_runtime.h"
 #include "machine/execute/launch.h"
@@ -20,6 +20,8 @@
 #include "machine/time/estimator.h"
 
 namespace coalesce::machine {
+
+class LaunchCheck;
 
 struct Machine::State {
   State(const Device& d, Options o);
@@ -74,7 +76,7 @@ struct Machine::State {
   // Prints what kernels have printed, in block order.
   void print(const std::map<uint64_t, std::string>& output, uint64_t last_block = ~uint64_t{0}) const;
   // The observer of a launch to come. Access ids of all launches are distinct, until they run out and begin anew.
-  LaunchCheck begin_check(Launch& launch);
+  std::unique_ptr<LaunchCheck> begin_check(Launch& launch);
   // The trace of a launch to come. Null: there are no limits of the device.
   std::unique_ptr<TimeTrace> begin_trace(const Launch& launch) const;
   static std::shared_ptr<const TimeEstimate> no_estimate(std::string why);

@@ -5,8 +5,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
-#include "machine/check/shadow.h"
+#include "machine/check/access_records.h"
 
 namespace coalesce::machine {
 
@@ -24,6 +25,11 @@ inline constexpr std::array<AgentText, kAgents> kAgentTexts{{
     {"a bulk copy may still be writing", "cp.async.bulk.wait_group by the thread that copies"},
     {"a wgmma may still be reading", "wgmma.wait_group by the warps that multiply"},
 }};
+
+// The agent that an access is of, in blocks of so many warps.
+inline std::optional<Agent> agent_of(const AccessRecord& r, uint32_t warps) {
+  return r.warp < warps ? std::nullopt : std::optional(static_cast<Agent>(r.warp - warps));
+}
 
 // A lane of an agent. Its clock counts the ends of what it does, which a thread may wait for.
 struct AgentLane {

@@ -5,9 +5,7 @@
 
 namespace coalesce::machine {
 
-// check_cell() for an atomic whose word only its like has written, of other warps or of this instruction now, since all
-// have known what was there. Leaves the same. False: it has done nothing.
-bool BlockCheck::meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& met) {
+bool Races::meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& met) {
   const auto free = [&](const Accessed& a) { return a.id < t.first; };
   const uint32_t me = 1u << t.as;
   const Accessed writer = cell.writer;

@@ -1,15 +1,14 @@
 // Atomics that meet nothing but atomics: histograms and sums.
 #pragma once
 
-#include "machine/check/check.h"
+#include "machine/check/races.h"
 
 namespace coalesce::machine {
 
 // Relaxed atomics without a result, of one instruction of a warp now, and the earlier accesses that they meet.
-class BlockCheck::Met {
+class Met {
  public:
-  Met(const BlockCheck& check, const Access& a, uint32_t warp)
-      : check_(check), rule_(check.check_.rule(a.instruction)), warp_(warp) {
+  Met(const BlockState& s, const Access& a, uint32_t warp) : s_(s), rule_(s.check.rule(a.instruction)), warp_(warp) {
     any_ = rule_.kind == Kind::atomic && !a.op->returns && rule_.order > Order::volatile_ && a.bytes % 4 == 0;
   }
   bool any() const { return any_; }
@@ -26,16 +25,16 @@ class BlockCheck::Met {
   const Entry& entry(AccessId before) {
     Entry& e = entries_[before % entries_.size()];
     if (e.id == before) return e;
-    const AccessRecord& r = check_.check_[before];
-    const AccessRule& rule = check_.check_.rule(r.instruction);
-    const WarpView& view = check_.warps_[warp_].view;
+    const AccessRecord& r = s_.check.records[before];
+    const AccessRule& rule = s_.check.rule(r.instruction);
+    const WarpView& view = s_.warps[warp_].view;
     const auto warp = static_cast<uint32_t>(r.warp);
     e = {before, false, !r.under_way && view.all_know(r.block, warp, r.clock)};
-    e.other = !r.under_way && rule.order > Order::volatile_ && meant_to_meet(rule, rule_, r.block == check_.block_) &&
+    e.other = !r.under_way && rule.order > Order::volatile_ && meant_to_meet(rule, rule_, r.block == s_.block) &&
               view.none_knows(r.block, warp, r.clock);
     return e;
   }
-  const BlockCheck& check_;
+  const BlockState& s_;
   const AccessRule& rule_;
   uint32_t warp_;
   bool any_;

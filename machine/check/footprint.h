@@ -21,7 +21,8 @@ struct Decoded;
 class ByteSet {
  public:
   static constexpr uint64_t kPage = 4096;
-  void add(uint64_t at, uint64_t bytes) {  // within the page
+  // Within the page. A fifth of `check`'s time: compilers would call it, as several functions do.
+  [[gnu::always_inline]] void add(uint64_t at, uint64_t bytes) {
     if (!bytes_ && (at | bytes) % kWord == 0)
       set(words_.data(), at / kWord, bytes / kWord);
     else

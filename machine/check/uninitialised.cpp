@@ -1,10 +1,7 @@
-// Reads of what nothing has written, and the uses of what they have read.
-//
-// Each byte of memory has a bit: whether it is written. A store of undefined bits leaves its bytes as unwritten as they
-// were where they come from; a byte of which some bits are known counts as written.
+#include "machine/check/uninitialised.h"
+
 #include <algorithm>
 
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/program/uses.h"
 
@@ -15,34 +12,47 @@ namespace {
 constexpr uint64_t kAlignment = 16;
 }  // namespace
 
+Uninitialised::Uninitialised(BlockState& s, Locator& locator, bool& shadows)
+    : s_(s), check_(s.check), locator_(locator), shadows_(shadows), registers_(s.warps.size()) {}
+
+void Uninitialised::begin() {
+  const Decoded& p = check_.program();
+  shadows_ = false;
+  for (UndefinedRegisters& undefined : registers_) {
+    undefined.clear();
+    for (const uint32_t r : p.blocks[0].live_in) undefined.unset(r, p.registers[r].element);
+    shadows_ = shadows_ || undefined.any();
+  }
+}
+
 // Whether an element of which no byte is written may be padding: it lies within 16 bytes of written ones, and beside
 // what is wider, or the same instruction reads written elements, too.
-bool BlockCheck::may_be_padding(const Access& a, const Target& t, uint64_t at) const {
+bool Uninitialised::may_be_padding(const Access& a, const Target& t, uint64_t at) const {
   if (!t.written->any(at / kAlignment * kAlignment, kAlignment)) return false;
-  return t.written->widest > a.op->width || check_.may_read_padding(a.window) || t.written->any(t.at, a.bytes);
+  return t.written->widest > a.op->width || check_.addresses.may_read_padding(a.window) ||
+         t.written->any(t.at, a.bytes);
 }
 
-Carried& BlockCheck::carried(const Target& t) {
-  if (t.space == AddressSpace::global) return check_.carried();
-  return t.space == AddressSpace::shared ? t.home->shared_carried_ : local_carried_;
+Carried& Uninitialised::carried(const Target& t) {
+  if (t.space == AddressSpace::global) return check_.carried;
+  return t.space == AddressSpace::shared ? t.home->shared_carried : s_.local_carried;
 }
 
-// Whether the access writes or stores a register that is undefined.
-bool BlockCheck::meets_undefined(const Access& a, const Warp& w) const {
-  if (!shadows) return false;
-  const UndefinedRegisters& undefined = warps_[w.index].undefined;
+bool Uninitialised::meets(const Access& a, const Warp& w) const {
+  if (!shadows_) return false;
+  const UndefinedRegisters& undefined = registers_[w.index];
   return undefined.any() &&
          std::ranges::any_of(a.op->values, [&](const Value& v) { return undefined.of(v) != nullptr; });
 }
 
 // Marks the register that a load of an element fills.
-void BlockCheck::load_undefined(const Access& a, const Target& t, uint32_t element) {
+void Uninitialised::load(const Access& a, const Target& t, uint32_t element) {
   const Value& v = a.op->values[element];
   if (!v.is_reg()) return;
-  UndefinedRegisters& undefined = warps_[t.warp].undefined;
+  UndefinedRegisters& undefined = registers_[t.warp];
   const uint64_t at = t.at + element * a.op->width;
   if (!t.written || t.written->all(at, a.op->width)) {
-    if (shadows) undefined.define(v.reg, 1u << t.lane);
+    if (shadows_) undefined.define(v.reg, 1u << t.lane);
     return;
   }
   uint64_t bits = 0;
@@ -59,14 +69,14 @@ void BlockCheck::load_undefined(const Access& a, const Target& t, uint32_t eleme
   u.origin = origin;
   const uint32_t me = 1u << t.lane;
   u.excused = may_be_padding(a, t, at) ? u.excused | me : u.excused & ~me;
-  shadows = true;
-  if (from == kNone) check_.read_undefined(seen(Hazard::uninitialised, a, t));
+  shadows_ = true;
+  if (from == kNone) check_.findings.read_undefined(s_.seen(Hazard::uninitialised, a, t));
 }
 
 // An element that is undefined goes to global memory, where others see it: a use, unless it is padding that is copied
 // along. Elsewhere it stays what it is.
-void BlockCheck::store_undefined(const Access& a, const Target& t, uint32_t element) {
-  const UndefinedBits* u = warps_[t.warp].undefined.of(a.op->values[element]);
+void Uninitialised::store(const Access& a, const Target& t, uint32_t element) {
+  const UndefinedBits* u = registers_[t.warp].of(a.op->values[element]);
   const uint64_t width = std::min<uint64_t>(a.op->width, 8),
                  all = width == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * width)) - 1;
   const uint64_t bits = u ? u->bits[t.lane] & all : 0;
@@ -76,9 +86,9 @@ void BlockCheck::store_undefined(const Access& a, const Target& t, uint32_t elem
   if (t.space == AddressSpace::global && !padding)
     return check_use(a.op->values[element], 1u << t.lane, a.instruction, t.warp, "what is stored to global memory");
   Written* written = t.written;
-  if (!written && t.space == AddressSpace::global && last_->origin == Origin::variable) {
-    shadow_of(*last_).follow(last_->size);
-    written = &shadow_of(*last_).written;
+  if (!written && t.space == AddressSpace::global && t.allocation->origin == Origin::variable) {
+    shadow_of(*t.allocation).follow(t.allocation->size);
+    written = &shadow_of(*t.allocation).written;
   }
   if (!written) return;
   if (padding) written->widest = kAlignment;
@@ -90,38 +100,38 @@ void BlockCheck::store_undefined(const Access& a, const Target& t, uint32_t elem
   }
 }
 
-void BlockCheck::check_written(const Access& a, const Warp& w, const Target& t) {
+void Uninitialised::check_written(const Access& a, const Warp& w, const Target& t) {
   const Kind kind = check_.rule(a.instruction).kind;
   if (kind == Kind::load) {
-    if (!t.written && !shadows) return;
-    for (uint32_t k = 0; k < a.op->count; ++k) load_undefined(a, t, k);
+    if (!t.written && !shadows_) return;
+    for (uint32_t k = 0; k < a.op->count; ++k) load(a, t, k);
     return;
   }
   if (kind == Kind::atomic && t.written && a.op->op != AtomicOp::exch && !t.written->any(t.at, a.op->width))
-    check_.found(seen(Hazard::uninitialised, a, t));
+    check_.findings.add(s_.seen(Hazard::uninitialised, a, t));
   if (t.written) t.written->set(t.at, a.bytes);
-  if (!shadows) return;
+  if (!shadows_) return;
   if (kind == Kind::store) {
-    for (uint32_t k = 0; k < a.op->count; ++k) store_undefined(a, t, k);
+    for (uint32_t k = 0; k < a.op->count; ++k) store(a, t, k);
     return;
   }
   for (const Value& v : a.op->values) check_use(v, 1u << t.lane, a.instruction, t.warp, "an operand of an atomic");
-  if (a.op->result != kNone) warps_[w.index].undefined.define(a.op->result, 1u << t.lane);
+  if (a.op->result != kNone) registers_[w.index].define(a.op->result, 1u << t.lane);
 }
 
-// A bulk copy leaves unwritten bytes beside written ones as unwritten as they are.
-void BlockCheck::move_undefined(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) {
+void Uninitialised::move(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) {
   MemoryOp op;
   Access a;
   a.op = &op;
   a.instruction = instruction;
-  a.window = static_cast<uint32_t>(windows_.size()) - 1;
+  a.window = s_.windows();
   a.bytes = 1;
   Target from, to;
   from.warp = to.warp = w.index;
   from.lane = to.lane = lane;
-  if (!locate(a, w, part.from, part.bytes, from) || !from.written || from.written->all(from.at, part.bytes)) return;
-  if (!locate(a, w, part.to, part.bytes, to) || !to.written) return;
+  if (!locator_.find(a, w, part.from, part.bytes, from) || !from.written || from.written->all(from.at, part.bytes))
+    return;
+  if (!locator_.find(a, w, part.to, part.bytes, to) || !to.written) return;
   for (uint64_t b = 0; b < part.bytes; b += kAlignment) {
     const uint64_t piece = std::min(kAlignment, part.bytes - b);
     if (from.written->any(from.at + b, piece)) to.written->copy(to.at + b, *from.written, from.at + b, piece);
@@ -129,33 +139,31 @@ void BlockCheck::move_undefined(const BulkPart& part, uint32_t instruction, uint
   to.written->widest = kAlignment;
 }
 
-// Reports what lanes of `mask` use of an undefined value, which is taken for known from there on.
-void BlockCheck::check_use(const Value& v, uint32_t mask, uint32_t instruction, uint32_t warp, const char* use) {
-  UndefinedRegisters& undefined = warps_[warp].undefined;
+void Uninitialised::check_use(const Value& v, uint32_t mask, uint32_t instruction, uint32_t warp, const char* use) {
+  UndefinedRegisters& undefined = registers_[warp];
   const UndefinedBits* u = undefined.of(v);
   if (!u) return;
   for (uint32_t m = mask & u->lanes(); m; m &= m - 1) {
-    LaunchCheck::Seen s{Hazard::uninitialised, instruction};
+    Seen s{Hazard::uninitialised, instruction};
     s.warp = warp;
     s.lane = lowest(m);
-    s.block = block_;
+    s.block = s_.block;
     s.origin = u->origin;
     s.note = use;
-    check_.found(s);
+    check_.findings.add(s);
   }
   undefined.define(v.reg, mask);
 }
 
-// Results of an instruction, and of a function, count as known.
-void BlockCheck::forget_results(const Instruction& i, const Warp& w) {
-  UndefinedRegisters& undefined = warps_[w.index].undefined;
-  each_written(*check_.launch().program, i, [&](uint32_t r) {
+void Uninitialised::forget_results(const Instruction& i, const Warp& w) {
+  UndefinedRegisters& undefined = registers_[w.index];
+  each_written(check_.program(), i, [&](uint32_t r) {
     if (r != kNone) undefined.define(r, w.active);
   });
 }
 
-void BlockCheck::computes(uint32_t instruction, Warp& w) {
-  const Decoded& p = *check_.launch().program;
+void Uninitialised::computes(uint32_t instruction, Warp& w) {
+  const Decoded& p = check_.program();
   const Instruction& i = p.code[instruction];
   uint32_t mask = w.active;
   if (i.guard != kNone) {
@@ -163,45 +171,38 @@ void BlockCheck::computes(uint32_t instruction, Warp& w) {
     for (uint32_t m = mask; m; m &= m - 1)
       if ((value_of(Value::of(i.guard), lowest(m), p, w) != 0) == i.guard_negated) mask &= ~(1u << lowest(m));
   }
-  if (i.kind == Kind::pure) return warps_[w.index].undefined.compute(i, p, w, mask);
+  if (i.kind == Kind::pure) return registers_[w.index].compute(i, p, w, mask);
   if (i.memory == kNone && !i.names_lanes && i.kind != Kind::shuffle) forget_results(i, w);
   if (i.kind != Kind::call || static_cast<Callee>(i.mode) != Callee::function) return;
   while (p.code[instruction].kind != Kind::function_call) ++instruction;
   forget_results(p.code[instruction], w);
 }
 
-void BlockCheck::decides(uint32_t instruction, uint32_t mask, Warp& w) {
-  const Instruction& i = check_.launch().program->code[instruction];
+void Uninitialised::decides(uint32_t instruction, uint32_t mask, Warp& w) {
+  const Instruction& i = check_.program().code[instruction];
   if (i.guard != kNone) check_use(Value::of(i.guard), mask, instruction, w.index, "where a branch goes");
   if (i.kind == Kind::branch_table) check_use(i.sources[0], mask, instruction, w.index, "where a branch goes");
 }
 
-void BlockCheck::enters(uint32_t block, Warp& w) {
-  WarpState& s = warps_[w.index];
-  if (check_.tells_skips(block)) note_passed(block, w);
-  if (!s.undefined.any()) return;
-  s.undefined.keep(check_.launch().program->blocks[block].live_in, w.active);
-  if (!s.undefined.any()) shadows = std::ranges::any_of(warps_, [](const WarpState& o) { return o.undefined.any(); });
+void Uninitialised::enters(uint32_t block, Warp& w) {
+  UndefinedRegisters& undefined = registers_[w.index];
+  if (!undefined.any()) return;
+  undefined.keep(check_.program().blocks[block].live_in, w.active);
+  if (!undefined.any()) shadows_ = std::ranges::any_of(registers_, &UndefinedRegisters::any);
 }
 
-// The active lanes have come to a block that tells whether they go past a barrier.
-void BlockCheck::note_passed(uint32_t block, const Warp& w) {
-  WarpState& s = warps_[w.index];
-  for (std::size_t k = 0; k < s.passed.size(); ++k) {
-    const Skip& skip = check_.skips()[k];
-    if (block == skip.branch)
-      s.passed[k] = 1;
-    else if (block == skip.after && s.passed[k] == 1)
-      s.passed[k] = 2;
-  }
-  for (std::size_t k = 0; k < s.lanes_passed.size(); ++k) {
-    const Skip& skip = check_.lane_skips()[k];
-    auto& [came, went] = s.lanes_passed[k];
-    if (block == skip.branch) {
-      came |= w.active;
-    } else if (block == skip.after) {
-      went |= came & w.active;
-      came &= ~w.active;
+void Uninitialised::lanes(const LaneOp& op, Warp& w) {
+  const Instruction& i = *op.instruction;
+  const Decoded& p = check_.program();
+  if (shadows_ || (i.kind == Kind::shuffle && w.active != ~0u)) {
+    registers_[w.index].exchange(op, p, w);
+    if (!shadows_ && registers_[w.index].any()) {
+      shadows_ = true;
+      Seen s{Hazard::uninitialised, op.index};
+      s.block = s_.block;
+      s.warp = w.index;
+      s.lane = lowest(w.active);
+      check_.findings.read_undefined(s);
     }
   }
 }

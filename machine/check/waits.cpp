@@ -1,14 +1,10 @@
-// Threads that wait by polling: whether they can go on at all, and what for.
-//
-// A warp that comes back to a state it has been in, while no memory has changed, comes back to it for ever: its next
-// step depends on its registers, its local memory and what it reads. Where that holds for all that can run, nothing
-// ends. Clocks are read into registers, so a loop that one may end is never taken for such (backoff.h).
+#include "machine/check/waits.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/execute/slots.h"
 
@@ -37,38 +33,50 @@ uint64_t hash_of_register(const Code& code, uint32_t reg, const Warp& w, uint64_
 
 }  // namespace
 
-// Memory that others read has changed there, by an instruction of a lane.
-void BlockCheck::changed(AddressSpace space, uint64_t address, const LaunchCheck::Changer& by) {
-  check_.count_change();
-  if (check_.may_poll()) (space == AddressSpace::shared ? changers_ : check_.changers())[address] = by;
+void Waits::begin() {
+  settle_atomics();
+  for (Turns& t : warps_) {
+    t.states.clear();
+    t.repeats.clear();
+  }
 }
 
-// Atomics are looked at before they happen: which of the last ones have changed their word is known now.
-void BlockCheck::settle_atomics() {
+void Waits::before_atomic(const Access& a, const Target& t) {
+  Before b{t.host, 0, a.op->width, t.space, t.address, {s_.block, t.warp, t.lane, a.instruction}};
+  std::memcpy(&b.old, t.host, a.op->width);
+  before_.push_back(b);
+}
+
+void Waits::changed(AddressSpace space, uint64_t address, const Changer& by) {
+  check_.count_change();
+  if (check_.kernel.may_poll) (space == AddressSpace::shared ? s_.changers : check_.changers)[address] = by;
+}
+
+void Waits::settle() {
   for (const Before& b : before_)
     if (std::memcmp(b.at, &b.old, b.width) != 0) changed(b.space, b.address, b.by);
   before_.clear();
 }
 
-void BlockCheck::note_polled(const Access& a, const Warp& w) {
+void Waits::note_polled(const Access& a, const Warp& w) {
   const AccessRule& rule = check_.rule(a.instruction);
-  WarpState& s = warps_[w.index];
+  Turns& s = warps_[w.index];
   if (rule.kind == Kind::store || (rule.kind == Kind::atomic && !a.op->returns)) return;
   const uint32_t lane = lowest(w.active);
   s.polled = {a.instruction, lane, a.bytes, address_of(a, w, lane), &a};
 }
 
-void BlockCheck::turn_ends(Warp& w) {
+void Waits::turn_ends(Warp& w) {
   settle_atomics();
-  WarpState& s = warps_[w.index];
-  if (s.turn_changes != check_.changes()) {
-    s.turn_changes = check_.changes();
+  Turns& s = warps_[w.index];
+  if (s.changes != check_.changes) {
+    s.changes = check_.changes;
     s.states.clear();
     s.repeats.clear();
   }
   const Code& code = w.owner->code();
   uint64_t h = w.now.block * uint64_t{0x1'0000'0000} + w.now.mask;
-  if (const std::vector<uint32_t>* state = w.now.at_end ? check_.backoffs().state(w.now.block) : nullptr) {
+  if (const std::vector<uint32_t>* state = w.now.at_end ? check_.kernel.backoffs.state(w.now.block) : nullptr) {
     for (const uint32_t r : *state) h = hash_of_register(code, r, w, h);
   } else {
     h = hash_of(w.base[kWarp], code.warp_bytes, h);
@@ -81,24 +89,24 @@ void BlockCheck::turn_ends(Warp& w) {
   s.repeats.emplace_back(w.now.mask, s.polled);
 }
 
-bool BlockCheck::waits(const Warp& w, uint32_t lanes) {
+bool Waits::waits(const Warp& w, uint32_t lanes) {
   settle_atomics();
-  const WarpState& s = warps_[w.index];
-  if (s.turn_changes != check_.changes()) return false;
+  const Turns& s = warps_[w.index];
+  if (s.changes != check_.changes) return false;
   return std::ranges::any_of(s.repeats, [&](const auto& r) { return r.first == lanes; });
 }
 
-std::string BlockCheck::waits_for(const Warp& w, uint32_t lanes, uint32_t& instruction) {
-  const WarpState& s = warps_[w.index];
+std::string Waits::waits_for(const Warp& w, uint32_t lanes, uint32_t& instruction) {
+  const Turns& s = warps_[w.index];
   for (const auto& [mask, polled] : s.repeats) {
     if (mask != lanes || !polled.access) continue;
     instruction = polled.instruction;
     Target t;
     t.warp = w.index;
     t.lane = polled.lane;
-    if (!locate(*polled.access, w, polled.address, polled.bytes, t)) return "";
-    std::string text = "read " + check_.name_address(seen(Hazard::none, *polled.access, t)) + " at " +
-                       check_.name_place(instruction) + " again and again";
+    if (!locator_.find(*polled.access, w, polled.address, polled.bytes, t)) return "";
+    std::string text = "read " + check_.findings.name_address(s_.seen(Hazard::none, *polled.access, t)) + " at " +
+                       check_.findings.name_place(instruction) + " again and again";
     uint64_t value = 0;
     if (t.host && polled.bytes <= 8) {
       std::memcpy(&value, t.host, polled.bytes);
@@ -106,10 +114,10 @@ std::string BlockCheck::waits_for(const Warp& w, uint32_t lanes, uint32_t& instr
       std::snprintf(number, sizeof number, ": it holds %" PRIu64, value);
       text += number;
     }
-    const auto& all = t.space == AddressSpace::shared ? changers_ : check_.changers();
+    const auto& all = t.space == AddressSpace::shared ? s_.changers : check_.changers;
     const auto by = all.find(t.address);
-    return text +
-           (by == all.end() ? ", and no thread has changed it" : ", stored by " + check_.name_changer(by->second));
+    return text + (by == all.end() ? ", and no thread has changed it"
+                                   : ", stored by " + check_.findings.name_changer(by->second));
   }
   return "";
 }

@@ -1,15 +1,15 @@
-// Accesses that are looked at as a whole, because nothing is wrong with them: most are. Each function gives up where
-// something might be, and the access is looked at lane by lane (check.cpp).
+// Each function gives up where something might be wrong, and the access is looked at lane by lane (block_check.cpp).
+#include "machine/check/warp_accesses.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 
 namespace coalesce::machine {
 
 // The addresses of a warp's active lanes.
-struct BlockCheck::Lanes {
+struct WarpAccesses::Lanes {
   std::array<uint64_t, kLanes> at;  // of the others: 0
   uint64_t low, high, bits;         // the least, the greatest, all or-ed
   bool row;                         // all are active, and each lies an element behind the one before it
@@ -32,7 +32,7 @@ struct BlockCheck::Lanes {
   }
 };
 
-BlockCheck::Lanes::Lanes(const Access& a, const Warp& w) : at{}, low(~uint64_t{0}), high(0), bits(0), row(false) {
+WarpAccesses::Lanes::Lanes(const Access& a, const Warp& w) : at{}, low(~uint64_t{0}), high(0), bits(0), row(false) {
   const auto offset = static_cast<uint64_t>(a.offset);
   const auto fill = [&](auto address_of) {
     if (w.active == ~0u) {
@@ -71,8 +71,26 @@ BlockCheck::Lanes::Lanes(const Access& a, const Warp& w) : at{}, low(~uint64_t{0
   }
 }
 
-// Whether nothing is wrong with the access, looked at as a whole.
-bool BlockCheck::as_whole(const Access& a, Warp& w, bool races) {
+WarpAccesses::WarpAccesses(BlockState& s, Locator& locator, Races& races)
+    : s_(s),
+      check_(s.check),
+      locator_(locator),
+      races_(races),
+      may_be_quiet_(check_.kernel.agents == 0 && check_.launch().cluster_blocks() == 1) {}
+
+void WarpAccesses::begin() {
+  reads_.clear();
+  reads_.quiet = may_be_quiet_;
+}
+
+// All accesses so far come before all that follow, but for copies.
+void WarpAccesses::all_met(bool copies) {
+  reads_.clear();
+  reads_.quiet = may_be_quiet_ && !copies;
+  if (reads_.quiet) s_.first = check_.records.next();
+}
+
+bool WarpAccesses::whole(const Access& a, Warp& w, bool races) {
   const bool all = w.active == ~0u;
   if (a.shape == AddressShape::uniform && one_word(a, w, races)) return true;
   if (a.shape == AddressShape::contiguous && all && whole_line(a, w, address_of(a, w, 0), races)) return true;
@@ -83,41 +101,7 @@ bool BlockCheck::as_whole(const Access& a, Warp& w, bool races) {
   return apart(a, w, lanes, races);
 }
 
-// Whether the access comes before what all lanes of the target's warp do now, at a line's cell or a word's.
-bool BlockCheck::before_all(const Accessed& before, const Target& t, bool line) const {
-  if (before.id < t.first) return true;
-  const AccessRecord& r = check_[before.id];
-  if (r.under_way) return false;
-  if (line && r.block == block_ && r.warp == t.warp) return true;  // lane by lane the same thread
-  return warps_[t.warp].view.all_know(r.block, static_cast<uint32_t>(r.warp), r.clock);
-}
-
-// Whether the access is a load as of constant memory, and the launch has written the cell.
-bool BlockCheck::stale(const Access& a, const Cell& cell, const Target& t) {
-  return a.op->as_constant && t.space == AddressSpace::global && cell.writer.id >= t.first;
-}
-
-// A cell's next reader.
-void BlockCheck::add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const {
-  for (Accessed& r : cell.readers) {
-    if (r.id >= t.first && check_[r.id].is(block_, t.warp, check_[reader.id].clock)) {
-      r.lanes |= reader.lanes;
-      return;
-    }
-    if (before_all(r, t, line)) {
-      r = reader;
-      return;
-    }
-  }
-  cell.readers[1] = reader;
-}
-
-// Whether reads of the target's memory need no cell yet.
-bool BlockCheck::quiet(const Target& t, bool reads) const {
-  return reads && t.space == AddressSpace::shared && reads_.quiet;
-}
-
-void BlockCheck::note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint64_t base) {
+void WarpAccesses::note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint64_t base) {
   if (reads_.full()) hear_quiet();
   if (lanes)
     reads_.add(r, lanes->at, base);
@@ -125,32 +109,31 @@ void BlockCheck::note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint6
     reads_.add(r);
 }
 
-// Cells hear of the reads that they need not have known so far.
-void BlockCheck::hear_quiet() {
+void WarpAccesses::hear_quiet() {
   if (reads_.empty()) return;
   for (const QuietReads::Read& r : reads_.all()) {
     Target t;
     t.warp = r.warp;
-    t.first = first_;
+    t.first = s_.first;
     const bool row = r.places == QuietReads::kInRow && r.step == r.bytes, line = row && r.lanes == ~0u;
     if (line && Cells::makes_lines(r.bytes) && r.at % Cells::line_bytes(r.bytes) == 0)
-      if (Cell* cell = shared_.line(r.at, r.bytes, epoch_, check_.made)) {
-        add_reader(*cell, {r.id, r.lanes}, t, true);
+      if (Cell* cell = s_.cells.line(r.at, r.bytes, s_.epoch, check_.records.made)) {
+        races_.add_reader(*cell, {r.id, r.lanes}, t, true);
         continue;
       }
     const bool one = r.places == QuietReads::kInRow && r.step == 0;
     for (uint32_t m = r.lanes; m; m = one ? 0 : m & (m - 1)) {
       const uint32_t lane = lowest(m), me = one ? r.lanes : 1u << lane;
-      shared_.visit(reads_.place(r, lane), r.bytes, epoch_, check_.made,
-                    [&](Cell& cell, uint64_t) { add_reader(cell, {r.id, me}, t, false); });
+      s_.cells.visit(reads_.place(r, lane), r.bytes, s_.epoch, check_.records.made,
+                     [&](Cell& cell, uint64_t) { races_.add_reader(cell, {r.id, me}, t, false); });
     }
   }
   reads_.clear();
 }
 
 // Whether a weak store of a whole line meets what a release has left.
-bool BlockCheck::ends_handover(const Target& t, uint32_t element) const {
-  const Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
+bool WarpAccesses::ends_handover(const Target& t, uint32_t element) const {
+  const Handovers& places = t.space == AddressSpace::shared ? s_.places : check_.places;
   if (!places.any_within(t.address, t.address + Cells::line_bytes(element))) return false;
   for (uint32_t l = 0; l < kLanes; ++l)
     if (places.holds(t.address + uint64_t{l} * element)) return true;
@@ -159,31 +142,32 @@ bool BlockCheck::ends_handover(const Target& t, uint32_t element) const {
 
 // A warp's weak access of a whole line from `base` on, an element a lane: looked at as one, if nothing is wrong with
 // it. False: it is to be looked at lane by lane.
-bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races) {
+bool WarpAccesses::whole_line(const Access& a, Warp& w, uint64_t base, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
   if (!Cells::makes_lines(a.bytes) || is_strong(rule) || copies_to(*a.op) || rule.kind == Kind::atomic) return false;
   const uint64_t line = Cells::line_bytes(a.bytes);
   if (base % line != 0) return false;
   Target t;
   t.warp = w.index;
-  if (!locate(a, w, base, line, t) || t.space == AddressSpace::local || t.at % line != 0) return false;
-  if (t.home && t.home != this) return false;
-  if (!within(a, t, line) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
+  if (!locator_.find(a, w, base, line, t) || t.space == AddressSpace::local || t.at % line != 0) return false;
+  if (t.home && t.home != &s_) return false;
+  if (!locator_.within(a, t, line) || (t.space == AddressSpace::global && t.allocation->origin == Origin::heap))
+    return false;
   const bool reads = rule.kind == Kind::load, shared = t.space == AddressSpace::shared;
   if (reads ? t.written && !t.written->all(t.at, line) : ends_handover(t, a.bytes)) return false;
   if (races && quiet(t, reads)) {
     const auto at = static_cast<uint32_t>(t.at);
-    note_quiet({id_of(a, w.index), w.index, ~0u, a.bytes, at, a.bytes}, nullptr, 0);
+    note_quiet({s_.id_of(a, w.index), w.index, ~0u, a.bytes, at, a.bytes}, nullptr, 0);
   } else if (races && t.cells) {
     if (shared) hear_quiet();
-    Cell* cell = t.cells->line(t.at, a.bytes, t.epoch, check_.made);
-    if (!cell || !before_all(cell->writer, t, true) || stale(a, *cell, t)) return false;
-    const Accessed now{id_of(a, w.index), ~0u};
+    Cell* cell = t.cells->line(t.at, a.bytes, t.epoch, check_.records.made);
+    if (!cell || !races_.before_all(cell->writer, t, true) || Races::stale(a, *cell, t)) return false;
+    const Accessed now{s_.id_of(a, w.index), ~0u};
     if (reads) {
-      add_reader(*cell, now, t, true);
+      races_.add_reader(*cell, now, t, true);
     } else {
       for (const Accessed& r : cell->readers)
-        if (!before_all(r, t, true)) return false;
+        if (!races_.before_all(r, t, true)) return false;
       *cell = {now, {}};
     }
   }
@@ -192,41 +176,44 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races)
     check_.count_change();
     if (t.written) t.written->set(t.at, line);
   }
-  touch(a, t, static_cast<uint32_t>(line));
+  locator_.touch(a, t, static_cast<uint32_t>(line));
   return true;
 }
 
 // A weak load of one word by all lanes, likewise.
-bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
+bool WarpAccesses::one_word(const Access& a, Warp& w, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
   if (rule.kind != Kind::load || is_strong(rule) || copies_to(*a.op)) return false;
   Target t;
   t.warp = w.index;
-  if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || t.space == AddressSpace::local || !within(a, t, a.bytes))
+  if (!locator_.find(a, w, address_of(a, w, 0), a.bytes, t) || t.space == AddressSpace::local ||
+      !locator_.within(a, t, a.bytes))
     return false;
-  if (t.home && t.home != this) return false;
-  if (t.space == AddressSpace::global && last_->origin == Origin::heap) return false;
+  if (t.home && t.home != &s_) return false;
+  if (t.space == AddressSpace::global && t.allocation->origin == Origin::heap) return false;
   if (t.written && !t.written->all(t.at, a.bytes)) return false;
-  touch(a, t, a.bytes);
+  locator_.touch(a, t, a.bytes);
   if (!races || !t.cells) return true;
-  const Accessed now{id_of(a, w.index), w.active};
+  const Accessed now{s_.id_of(a, w.index), w.active};
   if (quiet(t, true)) {
     note_quiet({now.id, w.index, now.lanes, a.bytes, static_cast<uint32_t>(t.at), 0}, nullptr, 0);
     return true;
   }
   bool fine = true;
-  t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
-                 [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false) && !stale(a, cell, t); });
+  t.cells->visit(t.at, a.bytes, t.epoch, check_.records.made, [&](Cell& cell, uint64_t) {
+    fine = fine && races_.before_all(cell.writer, t, false) && !Races::stale(a, cell, t);
+  });
   if (fine && t.space == AddressSpace::shared) hear_quiet();
   if (fine)
-    t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
+    t.cells->visit(t.at, a.bytes, t.epoch, check_.records.made,
+                   [&](Cell& cell, uint64_t) { races_.add_reader(cell, now, t, false); });
   return fine;
 }
 
 // Remembers the accesses that it has been asked about: neighbouring cells name the same ones.
-class BlockCheck::Known {
+class WarpAccesses::Known {
  public:
-  Known(const BlockCheck& check, const Target& t) : check_(check), t_(t) {}
+  Known(const BlockState& s, const Target& t) : s_(s), t_(t) {}
   // Whether `before` comes before what the lane does now, and is no strong access.
   bool fine(const Accessed& before, uint32_t lane) {
     if (before.id < t_.first) return true;
@@ -243,33 +230,33 @@ class BlockCheck::Known {
  private:
   void ask(AccessId id) {
     last_ = id;
-    const AccessRecord& r = check_.check_[id];
-    const bool plain = !r.under_way && !is_strong(check_.check_.rule(r.instruction));
-    own_ = plain && r.block == check_.block_ && r.warp == t_.warp;
-    now_ = own_ && r.clock == check_.warps_[t_.warp].view.now;
-    all_ = plain && check_.warps_[t_.warp].view.all_know(r.block, static_cast<uint32_t>(r.warp), r.clock);
+    const AccessRecord& r = s_.check.records[id];
+    const bool plain = !r.under_way && !is_strong(s_.check.rule(r.instruction));
+    own_ = plain && r.block == s_.block && r.warp == t_.warp;
+    now_ = own_ && r.clock == s_.warps[t_.warp].view.now;
+    all_ = plain && s_.warps[t_.warp].view.all_know(r.block, static_cast<uint32_t>(r.warp), r.clock);
   }
-  const BlockCheck& check_;
+  const BlockState& s_;
   const Target& t_;
   AccessId last_ = 0;
   bool own_ = false, now_ = false, all_ = false;
 };
 
 // A weak load or store, each lane its own place, all in one allocation or in shared memory.
-bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races) {
+bool WarpAccesses::apart(const Access& a, Warp& w, const Lanes& lanes, bool races) {
   const bool reads = check_.rule(a.instruction).kind == Kind::load;
   if (!std::has_single_bit(a.bytes)) return false;
   Target t;
   t.warp = w.index;
   t.lane = lowest(w.active);
   const uint64_t begin = lanes.at[t.lane];
-  if (!locate(a, w, begin, a.bytes, t) || (t.home && t.home != this)) return false;
+  if (!locator_.find(a, w, begin, a.bytes, t) || (t.home && t.home != &s_)) return false;
   const bool global = t.space == AddressSpace::global, shared = t.space == AddressSpace::shared;
-  if (global && last_->origin != Origin::device && last_->origin != Origin::variable) return false;
+  if (global && t.allocation->origin != Origin::device && t.allocation->origin != Origin::variable) return false;
   // Where the addresses of all lanes have to lie.
-  const LaunchCheck::Bounds& bounds = check_.bounds(a.window);
-  uint64_t low = global ? last_->base : 0;
-  uint64_t high = global ? last_->base + last_->size : shared ? w.shared_bytes : w.local_bytes;
+  const AddressFacts::Bounds& bounds = check_.addresses.bounds(a.window);
+  uint64_t low = global ? t.allocation->base : 0;
+  uint64_t high = global ? t.allocation->base + t.allocation->size : shared ? w.shared_bytes : w.local_bytes;
   if (!bounds.any) {
     if (bounds.space != t.space) return false;
     low = std::max(low, bounds.base);
@@ -279,7 +266,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
   if (lanes.low < low + window || lanes.high + a.bytes > high + window || (lanes.bits & (a.bytes - 1u)) != 0)
     return false;
   if (t.space == AddressSpace::local) return apart_local(a, w, lanes, t);
-  const Handovers& places = global ? check_.places() : places_;
+  const Handovers& places = global ? check_.places : s_.places;
   if (!reads && places.any_within(lanes.low - window, lanes.high + a.bytes - window))
     for (uint32_t m = w.active; m; m &= m - 1)
       if (places.holds(lanes.at[lowest(m)] - window)) return false;
@@ -292,7 +279,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
         if (!t.written->all(lanes.at[lowest(m)] - base, a.bytes)) return false;
   }
   if (races && quiet(t, reads)) {
-    const AccessId id = id_of(a, w.index);
+    const AccessId id = s_.id_of(a, w.index);
     note_quiet({id, w.index, w.active, a.bytes, static_cast<uint32_t>(begin - base), a.bytes},
                lanes.row ? nullptr : &lanes, base);
   } else if (t.cells && (!races || !apart_cells(a, w, lanes, t, base))) {
@@ -302,7 +289,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
     Target run = t;
     lanes.each_run(w.active, a.bytes, [&](uint64_t from, uint64_t bytes) {
       run.address = from;
-      touch(a, run, static_cast<uint32_t>(bytes));
+      locator_.touch(a, run, static_cast<uint32_t>(bytes));
     });
   }
   if (reads) return true;
@@ -314,31 +301,31 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
 }
 
 // The same of local memory, which nobody else reaches.
-bool BlockCheck::apart_local(const Access& a, const Warp& w, const Lanes& lanes, const Target& t) {
+bool WarpAccesses::apart_local(const Access& a, const Warp& w, const Lanes& lanes, const Target& t) {
   const bool reads = check_.rule(a.instruction).kind == Kind::load;
   // The part of the shadow that a lane has begins a thread's memory behind that of the lane before it.
   const uint64_t first = t.at - uint64_t{t.lane} * w.local_bytes - lanes.at[t.lane];
   for (uint32_t m = w.active; m; m &= m - 1) {
     const uint64_t at = first + lanes.at[lowest(m)] + uint64_t{lowest(m)} * w.local_bytes;
     if (!reads)
-      local_written_.set(at, a.bytes);
-    else if (!local_written_.all(at, a.bytes))
+      s_.local_written.set(at, a.bytes);
+    else if (!s_.local_written.all(at, a.bytes))
       return false;
   }
   return true;
 }
 
 // The cells of such an access. `base`: of the shadow.
-bool BlockCheck::apart_cells(const Access& a, const Warp& w, const Lanes& lanes, const Target& t, uint64_t base) {
+bool WarpAccesses::apart_cells(const Access& a, const Warp& w, const Lanes& lanes, const Target& t, uint64_t base) {
   if (t.space == AddressSpace::shared) hear_quiet();
   const bool reads = check_.rule(a.instruction).kind == Kind::load;
-  const AccessId id = id_of(a, w.index);
-  Known writers(*this, t), first(*this, t), second(*this, t);  // readers
+  const AccessId id = s_.id_of(a, w.index);
+  Known writers(s_, t), first(s_, t), second(s_, t);  // readers
   bool fine = true;
   for (uint32_t m = w.active; m && fine; m &= m - 1) {
     const uint32_t lane = lowest(m), me = 1u << lane;
-    t.cells->visit(lanes.at[lane] - base, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) {
-      if (!fine || !writers.fine(cell.writer, lane) || stale(a, cell, t)) {
+    t.cells->visit(lanes.at[lane] - base, a.bytes, t.epoch, check_.records.made, [&](Cell& cell, uint64_t) {
+      if (!fine || !writers.fine(cell.writer, lane) || Races::stale(a, cell, t)) {
         fine = false;
       } else if (!reads) {
         fine = first.fine(cell.readers[0], lane) && second.fine(cell.readers[1], lane);

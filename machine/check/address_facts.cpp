@@ -1,10 +1,11 @@
-// Accesses that leave the array, the allocation or the block of malloc's that their address was made of.
+#include "machine/check/address_facts.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "machine/check/check.h"
-#include "machine/execute/block.h"
-#include "machine/execute/calls.h"
+#include "machine/check/provenance.h"
+#include "machine/check/shadow.h"
+#include "machine/execute/launch.h"
 #include "machine/program/uses.h"
 
 namespace coalesce::machine {
@@ -37,7 +38,13 @@ void each_parameter(const Decoded& p, Visit visit) {
 
 }  // namespace
 
-void LaunchCheck::find_bounds() {
+AddressFacts::AddressFacts(const Launch& launch, bool agents) : launch_(launch) {
+  find_bounds();
+  find_written(agents);
+  find_padding();
+}
+
+void AddressFacts::find_bounds() {
   const Decoded& p = *launch_.program;
   std::vector<const Allocation*> target(p.registers.size());
   std::vector<Pointer> pointers(p.registers.size());
@@ -97,14 +104,14 @@ void LaunchCheck::find_bounds() {
   }
 }
 
-bool LaunchCheck::leaves_alone(const Allocation& a) const {
+bool AddressFacts::leaves_alone(const Allocation& a) const {
   return only_read(&a) && (a.origin == Origin::device || a.origin == Origin::variable);
 }
 
 // The allocations that the kernel's instructions may write, as far as the pointers that addresses are made of tell.
-void LaunchCheck::find_written() {
+void AddressFacts::find_written(bool agents) {
   const Decoded& p = *launch_.program;
-  writes_any_ = agents_ != 0;
+  writes_any_ = agents;
   for (const Instruction& i : p.code) {
     // Surfaces are written by calls.
     writes_any_ = writes_any_ || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::texture);
@@ -127,7 +134,7 @@ void LaunchCheck::find_written() {
 
 // The loads that may read padding or an unset member of a structure: wider elements are stored where they read, by this
 // kernel or an earlier one, or their thread reads a neighbour along with it.
-void LaunchCheck::find_padding() {
+void AddressFacts::find_padding() {
   const Decoded& p = *launch_.program;
   may_read_padding_.resize(p.memory.size());
   const auto target = [&](const Bounds& b) -> const Allocation* {
@@ -168,87 +175,6 @@ void LaunchCheck::find_padding() {
       may_read_padding_[at->second] = may_read_padding_[next->second] = true;
     }
   }
-}
-
-// "of shared memory 'words'", "of allocation #3 ...": what an address was made of.
-std::string LaunchCheck::name_bounds(const Seen& s) const {
-  const Decoded& p = *launch_.program;
-  const Bounds& b = bounds_[p.code[s.instruction].memory];
-  if (s.made_of != 0) return launch_.memory->describe(s.made_of, 1);
-  if (b.space == AddressSpace::global) return launch_.memory->describe(b.base, 1);
-  for (const ArrayVariable& a : p.arrays)
-    if (a.space == b.space && a.offset == b.base) {
-      Seen first = s;
-      first.address = b.base;
-      if (b.space == AddressSpace::shared) return name_address(first);
-      return "variable '" + a.name + "' of " + std::to_string(a.size) + " bytes";
-    }
-  return "";
-}
-
-// Whether the access lies in what its address was made of.
-bool BlockCheck::within(const Access& a, const Target& t, uint64_t bytes) const {
-  const LaunchCheck::Bounds& b = check_.bounds(a.window);
-  if (b.any || b.space != t.space || (t.address >= b.base && t.address + bytes <= b.end)) return true;
-  // An access outside every allocation ends the launch, which says so.
-  return t.space == AddressSpace::global && !check_.launch().memory->find(t.address);
-}
-
-// Finds accesses of the device heap that lie between blocks of malloc, or in one that was freed.
-bool BlockCheck::check_heap(const Access& a, const Target& t) {
-  const DeviceHeap* heap = check_.launch().heap;
-  if (!heap || !heap->holds(t.address)) return true;
-  const DeviceHeap::Block block = heap->around(t.address);
-  if (block.live && t.address + a.bytes <= block.base + block.bytes) return true;
-  LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
-  const std::string what = std::to_string(block.bytes) + " bytes that malloc has given";
-  s.note = block.base == 0 ? "malloc has not given it"
-           : block.live    ? std::to_string(t.address - block.base - block.bytes) + " bytes behind the end of " + what
-                           : "within " + what + ", which were freed";
-  check_.found(s);
-  return false;
-}
-
-// Before a load: the pointers that its lanes are about to get.
-void BlockCheck::load_pointers(const Access& a, const Warp& w) {
-  for (uint32_t m = w.active; m; m &= m - 1) {
-    Target t;
-    t.lane = lowest(m);
-    t.warp = w.index;
-    const bool found = locate(a, w, address_of(a, w, t.lane), a.bytes, t) && t.host && a.op->width == 8;
-    for (const auto& [element, number] : check_.loads_pointers(a.window)) {
-      uint64_t& to = warps_[w.index].pointers[number][t.lane];
-      to = 0;
-      if (found) std::memcpy(&to, t.host + std::size_t{element} * 8, 8);
-    }
-  }
-}
-
-void BlockCheck::gave(uint32_t instruction, uint32_t lane, uint64_t address, Warp& w) {
-  if (const uint32_t n = check_.given_pointer(instruction); n != kNone) warps_[w.index].pointers[n][lane] = address;
-}
-
-// Whether the access lies in the allocation, or the block of malloc's, that the pointer it was made of points to.
-bool BlockCheck::within_pointer(const Access& a, const Target& t) {
-  const uint64_t from = warps_[t.warp].pointers[check_.pointer_of(a.window)][t.lane];
-  if (from == 0 || t.space != AddressSpace::global) return true;
-  const Allocation* target = check_.launch().memory->find(from);
-  if (!target || target->origin == Origin::host) return true;
-  const bool inside = t.address - target->base < target->size;
-  const DeviceHeap* heap = check_.launch().heap;
-  if (!heap || !heap->holds(from)) {
-    if (inside) return true;
-    LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
-    s.made_of = target->base;
-    check_.found(s);
-    return false;
-  }
-  const DeviceHeap::Block block = heap->around(from);
-  if (!block.live || from - block.base >= block.bytes || t.address - block.base < block.bytes) return true;
-  LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
-  s.note = "its address was made of a pointer to " + std::to_string(block.bytes) + " bytes that malloc has given";
-  check_.found(s);
-  return false;
 }
 
 }  // namespace coalesce::machine
