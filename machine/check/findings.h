@@ -11,7 +11,7 @@
 
 #include "machine/check/access_records.h"
 #include "machine/check/address_facts.h"
-#include "machine/check/kernel_facts.h"
+#include "machine/check/checked_kernel.h"
 #include "machine/check/seen.h"
 #include "machine/diagnostic.h"
 
@@ -27,7 +27,8 @@ struct Changer {
 
 class Findings {
  public:
-  Findings(const Launch& launch, const KernelFacts& kernel, const AddressFacts& addresses, const AccessRecords& records)
+  Findings(const Launch& launch, const CheckedKernel& kernel, const AddressFacts& addresses,
+           const AccessRecords& records)
       : launch_(launch), kernel_(kernel), addresses_(addresses), records_(records) {}
 
   void add(const Seen& s);
@@ -55,7 +56,7 @@ class Findings {
   std::array<uint32_t, 3> block(uint64_t index) const;
 
   const Launch& launch_;
-  const KernelFacts& kernel_;
+  const CheckedKernel& kernel_;
   const AddressFacts& addresses_;
   const AccessRecords& records_;
   std::map<Key, Finding> all_;

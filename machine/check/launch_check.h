@@ -16,10 +16,10 @@
 
 #include "machine/check/access_records.h"
 #include "machine/check/address_facts.h"
+#include "machine/check/checked_kernel.h"
 #include "machine/check/clocks.h"
 #include "machine/check/findings.h"
 #include "machine/check/footprint.h"
-#include "machine/check/kernel_facts.h"
 #include "machine/check/undefined.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/observer.h"
@@ -57,7 +57,7 @@ class LaunchCheck final : public LaunchObserver {
   View& meeting(uint64_t block, uint64_t phase);
   void ended(uint64_t block);
 
-  const KernelFacts kernel;
+  const CheckedKernel kernel;
   const AddressFacts addresses;
   AccessRecords records;
   Findings findings;

@@ -1,10 +1,10 @@
-#include "machine/check/kernel_facts.h"
+#include "machine/check/checked_kernel.h"
 
 #include "machine/check/agents.h"
 
 namespace coalesce::machine {
 
-KernelFacts::KernelFacts(const Decoded& p)
+CheckedKernel::CheckedKernel(const Decoded& p)
     : program(p),
       rules(find_rules(p)),
       skips(find_skips(p)),

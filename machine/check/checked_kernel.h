@@ -10,8 +10,8 @@
 
 namespace coalesce::machine {
 
-struct KernelFacts {
-  explicit KernelFacts(const Decoded& program);
+struct CheckedKernel {
+  explicit CheckedKernel(const Decoded& program);
 
   const Decoded& program;
   std::vector<AccessRule> rules;  // by instruction
