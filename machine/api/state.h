@@ -40,6 +40,7 @@ struct Machine::State {
   std::vector<AccessRecord> spare_records;                 // memory of the last one's
   bool faulted = false;                                    // some launch has ended early
   std::map<uint64_t, KernelFacts> kernel_facts;            // of estimates, by the code's number
+  TraceRoom spare_trace_room;                              // the last trace's
   uint64_t explored_bytes = 0, explored_instructions = 0;  // by second orders that nobody has asked for
 
   // The parts of a launch, in order.
@@ -78,7 +79,7 @@ struct Machine::State {
   // The observer of a launch to come. Access ids of all launches are distinct, until they run out and begin anew.
   std::unique_ptr<LaunchCheck> begin_check(Launch& launch);
   // The trace of a launch to come. Null: there are no limits of the device.
-  std::unique_ptr<TimeTrace> begin_trace(const Launch& launch) const;
+  std::unique_ptr<TimeTrace> begin_trace(const Launch& launch);
   static std::shared_ptr<const TimeEstimate> no_estimate(std::string why);
   std::shared_ptr<const TimeEstimate> estimate(const Launch& launch, const TimeTrace* trace,
                                                const LaunchReport& report);

@@ -37,12 +37,12 @@ std::vector<TouchedRegion> touched_regions(const Memory& memory) {
 
 }  // namespace
 
-std::unique_ptr<TimeTrace> Machine::State::begin_trace(const Launch& launch) const {
+std::unique_ptr<TimeTrace> Machine::State::begin_trace(const Launch& launch) {
   const Limits* const limits = find_limits(device.key);
   if (!limits) return nullptr;
   const Watched watched = blocks_to_watch(device, needs_of(launch), launch.blocks);
   return std::make_unique<TimeTrace>(*launch.program, *limits, watched, launch.warps_per_block,
-                                     words_of_a_warp(watched, launch.warps_per_block));
+                                     words_of_a_warp(watched, launch.warps_per_block), spare_trace_room);
 }
 
 std::shared_ptr<const TimeEstimate> Machine::State::no_estimate(std::string why) {

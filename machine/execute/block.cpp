@@ -23,8 +23,10 @@ constexpr uint32_t kStallsBeforeBreak = 8;
 }  // namespace
 
 void BlockRun::use(std::shared_ptr<const NativeKernel> kernel) {
-  if (kernel == native_) return;
-  runner_ = kernel ? kernel->runner(*this) : nullptr;
+  if (kernel && kernel != runs_) {
+    runner_ = kernel->runner(*this);
+    runs_ = kernel;
+  }
   native_ = std::move(kernel);
 }
 

@@ -123,6 +123,7 @@ class BlockRun {
   const Launch& launch_;
   const Code* code_ = nullptr;  // the launch's, or its scattered form
   std::shared_ptr<const NativeKernel> native_;
+  std::shared_ptr<const NativeKernel> runs_;  // by runner_, which stays while a block is interpreted
   std::unique_ptr<NativeRunner> runner_;
   uint64_t native_end_ = 0;  // blocks [index_, native_end_) are still to be begun by native code; 0: none
   uint64_t index_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "machine/execute/block.h"
 #include "machine/memory/memory.h"
@@ -17,7 +18,7 @@ constexpr std::size_t kMostPages = std::size_t{1} << 22;  // of all touches of a
 }  // namespace
 
 TimeTrace::TimeTrace(const Decoded& program, const Limits& limits, Watched watched, uint32_t warps,
-                     std::size_t most_words)
+                     std::size_t most_words, TraceRoom& spare)
     : program_(program),
       limits_(limits),
       watched_(std::move(watched)),
@@ -26,9 +27,16 @@ TimeTrace::TimeTrace(const Decoded& program, const Limits& limits, Watched watch
       room_(most_words + kMostOfAccess),
       most_pages_(kMostPages / std::max<std::size_t>(1, watched_.numbers.size())),
       joined_(program.code.size()),
-      words_(std::make_unique_for_overwrite<uint64_t[]>(watched_.numbers.size() * warps * room_)) {
+      spare_(spare),
+      all_(std::exchange(spare, {})) {
+  if (const std::size_t size = watched_.numbers.size() * warps * room_; all_.size < size)
+    all_ = {std::make_unique_for_overwrite<uint64_t[]>(size), size};
   for (const JoinedAccess& j : joined_accesses(program))
     for (const uint32_t k : j.members) joined_[k] = {k == j.members.front() ? j.bytes : 0, j.moved, true};
+}
+
+TimeTrace::~TimeTrace() {
+  if (spare_.size < all_.size) spare_ = std::move(all_);
 }
 
 class BlockTracer : public BlockObserver {
@@ -41,7 +49,7 @@ class BlockTracer : public BlockObserver {
     block_ = block;
     const std::vector<uint64_t>& numbers = trace_.watched_.numbers;
     const auto place = std::lower_bound(numbers.begin(), numbers.end(), block) - numbers.begin();
-    uint64_t* words = trace_.words_.get() + static_cast<std::size_t>(place) * trace_.warps_ * trace_.room_;
+    uint64_t* words = trace_.all_.words.get() + static_cast<std::size_t>(place) * trace_.warps_ * trace_.room_;
     for (uint32_t k = 0; k < trace_.warps_; ++k, words += trace_.room_)
       room_.push_back({words, words, words + trace_.most_words_});
     now_.instructions.assign(trace_.warps_, 0);
@@ -66,11 +74,7 @@ class BlockTracer : public BlockObserver {
     uint64_t *first, *next, *end;  // of a warp's words
   };
   // A block or an access goes in whole, or not at all.
-  bool has_room(const Warp& w) {
-    if (room_[w.index].next < room_[w.index].end) return true;
-    trace_.cut_ = true;
-    return false;
-  }
+  bool has_room(const Warp& w) const { return room_[w.index].next < room_[w.index].end; }
   void put(const Warp& w, uint64_t word) { *room_[w.index].next++ = word; }
   void put(const Warp& w, const uint64_t* words, uint32_t number) {
     room_[w.index].next = std::copy_n(words, number, room_[w.index].next);

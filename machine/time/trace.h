@@ -2,7 +2,6 @@
 // time are made from these blocks; all others run unwatched.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,10 +51,21 @@ struct BlockTrace {
   bool has_local = false;                       // accesses of local memory are in the traces
 };
 
+// Memory for the traces of one launch after another, so that each page of it is asked for once.
+struct TraceRoom {
+  std::unique_ptr<uint64_t[]> words;
+  std::size_t size = 0;
+};
+
 class TimeTrace : public LaunchObserver {
  public:
-  // `most_words`: of a warp's trace, which may have the words of one access more.
-  TimeTrace(const Decoded& program, const Limits& limits, Watched watched, uint32_t warps, std::size_t most_words);
+  // `most_words`: of a warp's trace, which may have the words of one access more. Takes the room of `spare`, if that is
+  // large enough, and leaves its own there.
+  TimeTrace(const Decoded& program, const Limits& limits, Watched watched, uint32_t warps, std::size_t most_words,
+            TraceRoom& spare);
+  ~TimeTrace() override;
+  TimeTrace(const TimeTrace&) = delete;
+  TimeTrace& operator=(const TimeTrace&) = delete;
   std::unique_ptr<BlockObserver> observe_blocks() override;
   uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
 
@@ -63,7 +73,6 @@ class TimeTrace : public LaunchObserver {
   // The traces of the watched blocks that have ended, by number. A warp whose trace has outgrown its room ends where it
   // did.
   const std::map<uint64_t, BlockTrace>& blocks() const { return blocks_; }
-  bool cut() const { return cut_; }  // some trace has outgrown its room
 
  private:
   friend class BlockTracer;
@@ -80,13 +89,13 @@ class TimeTrace : public LaunchObserver {
   Watched watched_;
   uint32_t warps_;
   std::size_t most_words_;
-  std::size_t room_;                   // words of a warp's trace, at most
-  std::size_t most_pages_;             // of a block's touches
-  std::vector<Joined> joined_;         // by instruction
-  std::unique_ptr<uint64_t[]> words_;  // room for all traces, block by block: no page of it is used before its time
+  std::size_t room_;            // words of a warp's trace, at most
+  std::size_t most_pages_;      // of a block's touches
+  std::vector<Joined> joined_;  // by instruction
+  TraceRoom& spare_;
+  TraceRoom all_;  // of all traces, block by block: no page of it is used before its time
   std::mutex mutex_;
   std::map<uint64_t, BlockTrace> blocks_;
-  std::atomic<bool> cut_{false};
 };
 
 }  // namespace coalesce::machine
