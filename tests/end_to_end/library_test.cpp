@@ -75,6 +75,7 @@ constexpr Conflicts kConflicts[] = {
     {"reduce_segments<", "array<signed char", 41},  // bytes: more ends to a word
     {"reduce_segments<", "arrays<", 50},            // products of 8 bytes
     {"reduce_shared_rows<16", "", 120},             // rows that do not begin at 16 bytes, copied element by element
+    {"reduce_shared_nested_rows<16", "", 142},      // the same
     {"reduce_shared_long_rows<", "", 10},           // the last vectors of rows that 8 lanes share
     {"reduce_shared_middle<", "", 600},             // middle axes: a row's end meets the next one's beginning
     {"transpose_flat_bytes<", "true>", 450},        // even numbers of rows: lanes on both sides of two gaps
