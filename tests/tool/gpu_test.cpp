@@ -201,7 +201,7 @@ TEST(GpuClaims, TimesAreJudgedWhereThereAreTimes) {
   EXPECT_EQ(figures_text(claim), "claimed 2, measured 3");
   std::vector<Rung> counted = experiment().rungs;
   counted[0].hardware.reset();
-  EXPECT_EQ(judged_rule(rule, counted).reason, "a time: needs a GPU");
+  EXPECT_EQ(judged_rule(rule, counted).reason, "a time: --time estimates it, a GPU measures it");
   // An estimate judges it, too, and says so; what a time alone does not show stays open.
   counted[0].estimated_seconds = 5e-6;
   const Claim estimated = judged_rule(rule, counted);

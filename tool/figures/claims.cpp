@@ -270,7 +270,9 @@ Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults)
         std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) { return r.estimated_seconds.has_value(); });
     const bool estimates = row.needs == "time" && !on_gpu && has_times;
     if (!row.needs.empty() && ((!on_gpu && !estimates) || row.gpu_holds.empty()))
-      throw Unjudged{row.needs == "time" ? "a time: needs a GPU" : "needs a GPU"};
+      throw Unjudged{row.needs != "time"                  ? "needs a GPU"
+                     : has_times || row.gpu_holds.empty() ? "a time: needs a GPU"
+                                                          : "a time: --time estimates it, a GPU measures it"};
     const bool of_time = !row.needs.empty();
     claim.measured = of_time && on_gpu;
     if (of_time && !row.gpu_value.empty()) claim.value = evaluate(row.gpu_value, lookup);
